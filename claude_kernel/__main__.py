@@ -1,0 +1,15 @@
+"""`python -m claude_kernel -f CONNECTION_FILE`: what the kernelspec starts."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    from ipykernel.kernelapp import IPKernelApp
+
+    from claude_kernel.kernel import ClaudeKernel
+
+    IPKernelApp.launch_instance(kernel_class=ClaudeKernel)
+
+
+if __name__ == "__main__":
+    main()

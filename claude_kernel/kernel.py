@@ -1,0 +1,389 @@
+"""The Claude kernel: a cell is a prompt. It composes and delegates; what it overrides of ipykernel is named here.
+
+`shell_main`, `_main_asyncio_lock` and `_publish_status` are not public: ipykernel is pinned below 8, and the tests
+would show a change. Everything else is the kernel's documented interface.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ipykernel.ipkernel import IPythonKernel
+from traitlets import Enum, Unicode
+
+from claude_kernel import __version__
+from claude_kernel.cells import Cell, is_complete, read_cell
+from claude_kernel.cli import EFFORTS, MODES, Options
+from claude_kernel.completion import describe, find_completions
+from claude_kernel.conversation import CellEnd, Conversation
+from claude_kernel.errors import ClaudeKernelError
+from claude_kernel.prompts import WAYS, Asker, KernelFront
+from claude_kernel.protocol.dialects import DIALECTS
+from claude_kernel.render import Bundle, render_notice, render_printed, render_trouble, style_tag
+from claude_kernel.steering import steer
+from claude_kernel.trouble import Trouble, trouble_of
+from claude_kernel.wirelog import keep_recent_lines
+
+_COMM_MESSAGES = frozenset({"comm_open", "comm_msg", "comm_close"})
+_SHUTDOWN_SECONDS = 4.0
+
+
+class KernelPaper:
+    """A cell's outputs, by way of the kernel's own display publisher and streams."""
+
+    def __init__(self, kernel: ClaudeKernel) -> None:
+        self._kernel = kernel
+
+    def show(self, mime: dict[str, Any], display_id: str, metadata: dict[str, Any]) -> None:
+        self._publish(mime, display_id, metadata, update=False)
+
+    def update(self, mime: dict[str, Any], display_id: str, metadata: dict[str, Any]) -> None:
+        self._publish(mime, display_id, metadata, update=True)
+
+    def write(self, text: str, *, error: bool = False) -> None:
+        content = {"name": "stderr" if error else "stdout", "text": text}
+        self._kernel.send_response(self._kernel.iopub_socket, "stream", content)
+
+    def _publish(self, mime: dict[str, Any], display_id: str, metadata: dict[str, Any], *, update: bool) -> None:
+        self._kernel.shell.display_pub.publish(
+            data=mime, metadata=metadata, transient={"display_id": display_id}, update=update
+        )
+
+
+class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no types
+    """A cell is a message to Claude Code; `%`, `%%` and `!` cells are IPython's."""
+
+    implementation = "claude-kernel"
+    implementation_version = __version__
+    language_info = {  # noqa: RUF012 - ipykernel's own spelling of a class attribute
+        "name": "markdown",
+        "mimetype": "text/x-markdown",
+        "file_extension": ".md",
+        "codemirror_mode": "markdown",
+        "pygments_lexer": "markdown",
+        "version": __version__,
+    }
+    help_links = [  # noqa: RUF012 - likewise
+        {"text": "Claude Code", "url": "https://code.claude.com/docs"},
+        {"text": "Markdown", "url": "https://commonmark.org/help"},
+    ]
+
+    cli = Unicode("", help="The claude executable. Empty: found by itself.").tag(config=True)
+    model = Unicode("", help="The model to begin with. Empty: Claude Code's own default.").tag(config=True)
+    mode = Enum(("", *MODES), "", help="The permission mode to begin with.").tag(config=True)
+    effort = Enum(("", *EFFORTS), "", help="How hard Claude thinks.").tag(config=True)
+    dialect = Enum(tuple(DIALECTS), "direct", help="How messages to the CLI are written.").tag(config=True)
+    display = Enum(
+        ("auto", "rich", "plain"), "auto", help="Rich outputs, plain text, or whichever suits the front end."
+    ).tag(config=True)
+
+    prompts = Enum(
+        WAYS, "auto", help="How you are asked: with buttons, by typed input, not at all, or as the front end can."
+    ).tag(config=True)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        keep_recent_lines()
+        self._conversation: Conversation | None = None
+        self._warmed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.shell.input_transformers_cleanup.insert(0, _leave_python)
+
+    @property
+    def banner(self) -> str:
+        return (
+            f"claude-kernel {__version__}: a cell is a message to Claude Code.\n"
+            "%claude help lists what else you can say; %%python runs Python here."
+        )
+
+    @property
+    def conversation(self) -> Conversation:
+        """Made when it is first needed: the kernel answers before anything is started."""
+        if self._conversation is None:
+            options = Options(
+                cli=self.cli or None,
+                cwd=os.getcwd(),
+                model=self.model or None,
+                mode=self.mode or None,
+                effort=self.effort or None,
+                dialect=self.dialect,
+            )
+            self._conversation = Conversation(options, ask=Asker(KernelFront(self), self.prompts))
+        return self._conversation
+
+    # --- cells ----------------------------------------------------------------------------------------------------
+
+    async def do_execute(
+        self,
+        code: str,
+        silent: bool,
+        store_history: bool = True,
+        user_expressions: dict[str, str] | None = None,
+        allow_stdin: bool = False,
+        *,
+        cell_meta: dict[str, Any] | None = None,
+        cell_id: str | None = None,
+    ) -> dict[str, Any]:
+        self._loop = asyncio.get_running_loop()
+        cell = read_cell(code)
+        plain = self._is_plain(cell_id, allow_stdin)
+        trouble = await self._steer(cell, plain=plain)
+        if trouble is None and cell.code is not None:
+            reply: dict[str, Any] = await super().do_execute(
+                code, silent, store_history, user_expressions, allow_stdin, cell_meta=cell_meta, cell_id=cell_id
+            )
+            return reply
+        interrupted = False
+        if trouble is None and cell.prompt is not None and not silent:
+            if store_history:
+                with self._interruptible(self.conversation):
+                    end = await self.conversation.run(cell.prompt, KernelPaper(self), plain=plain)
+                trouble, interrupted = end.trouble, end.interrupted
+            else:
+                self._show(
+                    render_notice("Not sent to Claude: the front end marked this as no part of the notebook."),
+                    plain=plain,
+                )
+        if store_history and not silent:
+            self._store(code)
+        attended = bool(cell_id)
+        return self._reply(trouble, interrupted, user_expressions, attended=attended, silent=silent)
+
+    async def _steer(self, cell: Cell, *, plain: bool) -> Trouble | None:
+        for line in cell.steering:
+            try:
+                said = await steer(self.conversation, line)
+            except ClaudeKernelError as error:
+                trouble = trouble_of(error)
+                if not plain:
+                    self._show(render_trouble(trouble.title, trouble.remedy, trouble.details), plain=plain)
+                return trouble
+            self._show(render_printed(said), plain=plain)
+        return None
+
+    def _show(self, bundle: Bundle, *, plain: bool) -> None:
+        paper = KernelPaper(self)
+        if plain:
+            paper.write(bundle.text + "\n")
+        else:
+            paper.show(bundle.led_by(style_tag()).to_mime(), os.urandom(8).hex(), {})
+
+    def _is_plain(self, cell_id: str | None, allow_stdin: bool) -> bool:
+        """Consoles ignore updates of what they have shown. They send no cell id, as notebooks do, and take input, as
+        nbclient does not."""
+        if self.display != "auto":
+            return bool(self.display == "plain")
+        return cell_id is None and allow_stdin
+
+    def _store(self, code: str) -> None:
+        """A prompt counts and is remembered like any other input."""
+        self.shell.history_manager.store_inputs(self.shell.execution_count, code)
+        self.shell.execution_count += 1
+
+    def _reply(
+        self,
+        trouble: Trouble | None,
+        interrupted: bool,
+        user_expressions: dict[str, str] | None,
+        *,
+        attended: bool,
+        silent: bool,
+    ) -> dict[str, Any]:
+        reply: dict[str, Any] = {"status": "ok", "payload": [], "user_expressions": {}}
+        reply["execution_count"] = self.shell.execution_count - (0 if silent else 1)
+        if trouble is None and not interrupted:
+            reply["user_expressions"] = self.shell.user_expressions(user_expressions or {})
+            return reply
+        error: dict[str, Any] = {
+            "ename": trouble.kind if trouble else "KeyboardInterrupt",
+            "evalue": trouble.title if trouble else "The turn was interrupted.",
+        }
+        told = [f"{error['ename']}: {error['evalue']}", *([_plain(trouble)] if trouble else [])]
+        error |= {"traceback": told}
+        if not attended:  # nbclient, papermill and consoles know a failure by this message; notebooks have the card
+            self.send_response(self.iopub_socket, "error", error)
+        return reply | {"status": "error"} | error
+
+    # --- interrupt, start, end ------------------------------------------------------------------------------------
+
+    async def interrupt_request(self, stream: Any, ident: Any, parent: dict[str, Any]) -> None:
+        """Runs in the control thread. A turn is interrupted by the protocol; Python code by a signal, as ever."""
+        if not self._interrupt_turn():
+            await super().interrupt_request(stream, ident, parent)
+            return
+        self.session.send(stream, "interrupt_reply", {"status": "ok"}, parent, ident=ident)
+
+    def _interrupt_turn(self) -> bool:
+        conversation, loop = self._conversation, self._loop
+        if conversation is None or loop is None or not conversation.running:
+            return False
+        loop.call_soon_threadsafe(lambda: asyncio.ensure_future(conversation.interrupt()))
+        return True
+
+    @contextlib.contextmanager
+    def _interruptible(self, conversation: Conversation) -> Iterator[None]:
+        """A SIGINT during a turn (a front end that ignores `interrupt_mode`) is the same as the stop button."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+
+        def stop(*_signal: object) -> None:
+            loop.call_soon_threadsafe(lambda: asyncio.ensure_future(conversation.interrupt()))
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    async def kernel_info_request(self, stream: Any, ident: Any, parent: dict[str, Any]) -> None:
+        await super().kernel_info_request(stream, ident, parent)
+        if not self._warmed:  # after the answer: a gateway may be waiting for it
+            self._warmed = True
+            self.io_loop.add_callback(self._warm)
+
+    def _warm(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        try:
+            self.conversation.prewarm()
+        except ClaudeKernelError:
+            self.log.info("the CLI could not be started in advance", exc_info=True)
+
+    @property
+    def kernel_info(self) -> dict[str, Any]:
+        """Without subshells: then every front end sends widget messages on the main shell, in the main thread."""
+        info: dict[str, Any] = super().kernel_info
+        info["supported_features"] = [
+            feature for feature in info.get("supported_features", []) if feature != "kernel subshells"
+        ]
+        return info
+
+    async def do_shutdown(self, restart: bool) -> dict[str, Any]:
+        """Runs in the control thread; the session lives on the main loop."""
+        conversation, loop = self._conversation, self._loop
+        if conversation is not None and loop is not None:
+            closing = asyncio.run_coroutine_threadsafe(conversation.close(), loop)
+            try:
+                async with asyncio.timeout(_SHUTDOWN_SECONDS):
+                    await asyncio.wrap_future(closing)
+            except Exception:  # the main thread is busy with Python code: do without it
+                self.log.warning("the conversation could not be closed gently", exc_info=True)
+                conversation.session.kill_now()
+        reply: dict[str, Any] = super().do_shutdown(restart)
+        return reply
+
+    # --- manners --------------------------------------------------------------------------------------------------
+
+    async def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:
+        cell = read_cell(code)
+        if cell.code is not None and cursor_pos >= cell.code_offset:
+            return _moved(super().do_complete(cell.code, cursor_pos - cell.code_offset), cell.code_offset)
+        found = find_completions(code[:cursor_pos], self._folder, self._initialised)
+        types = [
+            {"start": found.start, "end": cursor_pos, "text": match.text, "type": match.kind, "signature": ""}
+            for match in found.matches
+        ]
+        return {
+            "status": "ok",
+            "matches": [match.text for match in found.matches],
+            "cursor_start": found.start,
+            "cursor_end": cursor_pos,
+            "metadata": {"_jupyter_types_experimental": types},
+        }
+
+    async def do_inspect(
+        self, code: str, cursor_pos: int, detail_level: int = 0, omit_sections: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        cell = read_cell(code)
+        if cell.code is not None and cursor_pos >= cell.code_offset:
+            reply: dict[str, Any] = super().do_inspect(
+                cell.code, cursor_pos - cell.code_offset, detail_level, omit_sections
+            )
+            return reply
+        about = describe(code, cursor_pos, self._folder, self._initialised)
+        data = {"text/plain": about} if about else {}
+        if about:
+            data = render_printed(about).to_mime()
+        return {"status": "ok", "found": about is not None, "data": data, "metadata": {}}
+
+    async def do_is_complete(self, code: str) -> dict[str, Any]:
+        cell = read_cell(code)
+        if cell.code is not None:
+            reply: dict[str, Any] = super().do_is_complete(code)
+            return reply
+        status, indent = is_complete(code)
+        return {"status": status, "indent": indent} if status == "incomplete" else {"status": status}
+
+    async def do_history(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """IPython calls its own session 0 in a range, whatever it was asked for; a client gets the number it gave."""
+        reply: dict[str, Any] = super().do_history(*arguments, **options)
+        asked = options.get("session") or 0
+        if asked > 0:
+            reply["history"] = [(session or asked, *entry) for session, *entry in reply["history"]]
+        return reply
+
+    @property
+    def _folder(self) -> Path:
+        return self._conversation.folder if self._conversation is not None else Path.cwd()
+
+    @property
+    def _initialised(self) -> Any:
+        return self._conversation.session.initialised if self._conversation is not None else None
+
+    # --- widgets answer while a cell runs -------------------------------------------------------------------------
+
+    async def shell_main(self, subshell_id: str | None, msg: list[Any]) -> Any:
+        """ipykernel 7.4 handles comm messages during a cell, but says neither busy nor idle for them, and ipywidgets
+        then holds back every second state change: a text box would deliver its first letter only."""
+        busy = subshell_id is None and len(msg) > 1 and self._main_asyncio_lock.locked()
+        if busy and self._peek(msg) in _COMM_MESSAGES:
+            return self._dispatch_comm_now(msg)
+        return await super().shell_main(subshell_id, msg)
+
+    def _peek(self, msg: list[Any]) -> str:
+        """Without the content: the message's signature is then not recorded, and it can be read again."""
+        _, frames = self.session.feed_identities(msg, copy=False)
+        return str(self.session.deserialize(frames, content=False, copy=False)["header"]["msg_type"])
+
+    def _dispatch_comm_now(self, msg: list[Any]) -> None:
+        idents, frames = self.session.feed_identities(msg, copy=False)
+        message = self.session.deserialize(frames, content=True, copy=False)
+        self._publish_status("busy", "shell", parent=message)
+        handler: Callable[..., Any] = self.shell_handlers[message["header"]["msg_type"]]
+        try:
+            handler(self.shell_stream, idents, message)
+        except Exception:
+            self.log.exception("a comm message failed")
+        self._publish_status("idle", "shell", parent=message)  # releases the widgets' throttle
+        self._publish_status("busy", "shell")  # the cell still runs: keeps the indicator true
+
+
+def _leave_python(lines: list[str]) -> list[str]:
+    """An IPython input transformer: `%claude` lines and `%%python` are ours; the history keeps the cell as it was."""
+    code = read_cell("".join(lines)).code
+    return lines if code is None else code.splitlines(keepends=True)
+
+
+def _plain(trouble: Trouble) -> str:
+    return render_trouble(trouble.title, trouble.remedy, trouble.details).text.partition("\n")[2]
+
+
+def _moved(reply: dict[str, Any], offset: int) -> dict[str, Any]:
+    """Positions in the code to positions in the cell."""
+    reply["cursor_start"] += offset
+    reply["cursor_end"] += offset
+    for entry in reply.get("metadata", {}).get("_jupyter_types_experimental", []):
+        entry["start"] += offset
+        entry["end"] += offset
+    return reply
+
+
+__all__ = ["CellEnd", "ClaudeKernel", "KernelPaper"]

@@ -1,0 +1,178 @@
+"""`%claude …`: what a person can say to the conversation itself. One table; answers are Markdown of our own."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from claude_kernel.cli import EFFORTS, MODES
+from claude_kernel.conversation import Conversation
+from claude_kernel.errors import UsageError
+from claude_kernel.images import read_image
+from claude_kernel.prompts.asker import steer_prompts
+from claude_kernel.wirelog import recent_lines
+
+
+async def steer(conversation: Conversation, line: str) -> str:
+    """Carries out one `%claude` line (without the `%claude`) and says what happened. Raises `UsageError`."""
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"`%claude {line}` cannot be read: {error}.") from None
+    verb, *rest = words or ["status"]
+    command = COMMANDS.get(verb)
+    if command is None:
+        raise UsageError(f"There is no `%claude {verb}`. There are: {', '.join(COMMANDS)}.")
+    return await command.act(conversation, rest)
+
+
+async def _status(talk: Conversation, _rest: list[str]) -> str:
+    initialised = talk.session.initialised or await talk.session.start()
+    started = talk.last_started
+    account = initialised.account if initialised else {}
+    who = account.get("email") or account.get("apiKeySource") or account.get("apiProvider") or "unknown"
+    rows = [
+        ("state", talk.state.value),
+        ("model", (started.model if started else "") or talk.options.model or "default"),
+        ("mode", talk.mode),
+        ("effort", talk.options.effort or "default"),
+        ("folder", f"`{talk.folder}`" + ("" if talk.trust.trusted else " (not trusted)")),
+        ("conversation", f"`{talk.session.session_id}`" if talk.session.session_id else "not begun"),
+        ("Claude Code", f"{initialised.version if initialised else '?'}, process {talk.session.pid or 'not running'}"),
+        ("logged in as", str(who)),
+        ("spent", _money(talk)),
+    ]
+    return _table(("Claude", ""), rows)
+
+
+async def _model(talk: Conversation, rest: list[str]) -> str:
+    initialised = talk.session.initialised or await talk.session.start()
+    if not rest:
+        models = initialised.models if initialised else ()
+        return _table(("model", "what it is"), [(f"`{model.value}`", model.description) for model in models])
+    return f"The model is now `{await talk.set_model(rest[0])}`."
+
+
+async def _mode(talk: Conversation, rest: list[str]) -> str:
+    if not rest:
+        return f"The permission mode is `{talk.mode}`. There are {', '.join(f'`{mode}`' for mode in MODES)}."
+    if rest[0] not in MODES:
+        raise UsageError(f"There is no mode {rest[0]}. There are {', '.join(MODES)}.")
+    return f"The permission mode is now `{await talk.set_mode(rest[0])}`."
+
+
+async def _effort(talk: Conversation, rest: list[str]) -> str:
+    if not rest:
+        return f"The effort is `{talk.options.effort or 'default'}`. There are {', '.join(f'`{e}`' for e in EFFORTS)}."
+    if rest[0] not in EFFORTS:
+        raise UsageError(f"There is no effort {rest[0]}. There are {', '.join(EFFORTS)}.")
+    await talk.set_effort(rest[0])
+    return f"The effort is now `{rest[0]}`."
+
+
+async def _new(talk: Conversation, _rest: list[str]) -> str:
+    old = talk.session.session_id
+    await talk.start_anew()
+    kept = f" The old one is kept as `{old}`." if old else ""
+    return f"A new conversation begins with the next prompt.{kept}"
+
+
+async def _stop(talk: Conversation, _rest: list[str]) -> str:
+    await talk.restart()
+    return "Claude Code was stopped, and all it was running. The next prompt starts it again and goes on."
+
+
+async def _restart(talk: Conversation, _rest: list[str]) -> str:
+    await talk.restart()
+    await talk.session.start()
+    return "Claude Code was started anew. The conversation goes on."
+
+
+async def _context(talk: Conversation, _rest: list[str]) -> str:
+    usage = await talk.session.request("get_context_usage")
+    rows = [
+        (str(part.get("name")), f"{part.get('tokens', 0):,}")
+        for part in usage.get("categories", [])
+        if isinstance(part, dict)
+    ]
+    total, most = usage.get("totalTokens", 0), usage.get("maxTokens") or 1
+    rows.append(("**in use**", f"**{total:,} of {most:,} ({100 * total / most:.0f}%)**"))
+    return _table(("context", "tokens"), rows)
+
+
+async def _cost(talk: Conversation, _rest: list[str]) -> str:
+    rows = [(f"`{model}`", f"${cost:.4f}") for model, cost in sorted(talk.spent.by_model.items())]
+    rows.append((f"**{talk.spent.turns} turns**", f"**{_money(talk)}**"))
+    return _table(("model", "spent since the kernel started"), rows)
+
+
+async def _tools(talk: Conversation, _rest: list[str]) -> str:
+    started = talk.last_started
+    if started is None:
+        return "Claude says which tools it has when the first prompt is sent."
+    servers = [f"`{server.get('name')}` ({server.get('status')})" for server in started.mcp_servers]
+    lines = [f"{len(started.tools)} tools: " + ", ".join(f"`{tool}`" for tool in started.tools)]
+    lines += ["MCP servers: " + ", ".join(servers)] if servers else []
+    return "\n\n".join(lines)
+
+
+async def _image(talk: Conversation, rest: list[str]) -> str:
+    if not rest:
+        raise UsageError("Say which: `%claude image figure.png`.")
+    talk.images += [read_image(talk.folder, word) for word in rest]
+    return f"Attached to the next prompt: {', '.join(f'`{word}`' for word in rest)}."
+
+
+async def _prompts(talk: Conversation, rest: list[str]) -> str:
+    return steer_prompts(talk.ask_person, rest)
+
+
+async def _log(_talk: Conversation, _rest: list[str]) -> str:
+    lines = recent_lines()
+    return "```\n" + ("\n".join(lines).replace("```", "'''") or "nothing yet") + "\n```"
+
+
+async def _help(_talk: Conversation, _rest: list[str]) -> str:
+    rows = [(f"`%claude {name}{command.usage}`", command.summary) for name, command in COMMANDS.items()]
+    return _table(("say", "what it does"), rows) + _HELP_TAIL
+
+
+_HELP_TAIL = """
+
+A cell is a prompt. `%%python` runs Python here, `!command` a shell command, `/command` one of Claude's own;
+`@file` mentions a file, and shows an image. A leading backslash sends such a line as a prompt.
+"""
+
+
+class Command(NamedTuple):
+    act: Callable[[Conversation, list[str]], Awaitable[str]]
+    summary: str
+    usage: str = ""
+
+
+COMMANDS: dict[str, Command] = {
+    "status": Command(_status, "what Claude is doing, with which model, where, and what was spent"),
+    "model": Command(_model, "show the models, or change to one", " [NAME]"),
+    "mode": Command(_mode, "show or change the permission mode", " [NAME]"),
+    "effort": Command(_effort, "show or change how hard Claude thinks", " [NAME]"),
+    "image": Command(_image, "attach an image to the next prompt", " PATH"),
+    "prompts": Command(_prompts, "show or change how you are asked", " [WAY]"),
+    "context": Command(_context, "what fills the context window"),
+    "cost": Command(_cost, "what was spent, by model"),
+    "tools": Command(_tools, "the tools and MCP servers Claude has"),
+    "new": Command(_new, "begin a new conversation"),
+    "stop": Command(_stop, "stop Claude Code and all it is running"),
+    "restart": Command(_restart, "start Claude Code anew and go on"),
+    "log": Command(_log, "the last messages to and from Claude Code"),
+    "help": Command(_help, "this table"),
+}
+
+
+def _money(talk: Conversation) -> str:
+    return f"${talk.spent.cost_usd:.4f}" if talk.spent.known else "nothing yet"
+
+
+def _table(head: tuple[str, str], rows: list[tuple[str, str]]) -> str:
+    cells = [f"| {left} | {right.replace('|', chr(92) + '|')} |" for left, right in rows]
+    return "\n".join([f"| {head[0]} | {head[1]} |", "|---|---|", *cells])
