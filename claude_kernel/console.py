@@ -57,6 +57,13 @@ class Console:
     def waiting(self, waiting: bool) -> None:
         """The question itself is what is seen."""
 
+    def make_room(self) -> None:
+        """Code will print lines of its own."""
+        self._end_text()
+
+    def close_room(self) -> None:
+        """Nothing stands below what was printed."""
+
     def finish(self, ended: ev.TurnEnded | None, *, last: list[Bundle], interrupted: bool) -> None:
         for bundle in [*last, *([render_interrupted()] if interrupted else [])]:
             self._line(bundle.text)

@@ -17,10 +17,13 @@ from claude_kernel.errors import ClaudeKernelError, CliRefused
 from claude_kernel.paper import Paper
 from claude_kernel.prompts.scene import Scene
 from claude_kernel.prompts.unattended import find_refusals, refuse_unattended, render_refusal
-from claude_kernel.protocol import Allow, Decision, Deny, Prompt, events
+from claude_kernel.protocol import Allow, Decision, Deny, Prompt, events, find_dialect
 from claude_kernel.render import Bundle, ToolCall, render_notice, render_text, render_trouble
+from claude_kernel.reply import Reply, ReplyMaker
 from claude_kernel.screen import Screen
+from claude_kernel.serving import McpServers
 from claude_kernel.session import Session, State, Timing
+from claude_kernel.tools.toolbox import INSTRUCTIONS, SERVER, Toolbox
 from claude_kernel.trouble import Trouble, find_trouble, trouble_of, trouble_of_retry
 from claude_kernel.trust import Trust, read_trust, remember_rules
 
@@ -36,6 +39,8 @@ class Shown(Protocol):
     def take(self, event: events.Event) -> None: ...
     def notice(self, bundle: Bundle) -> None: ...
     def waiting(self, waiting: bool) -> None: ...
+    def make_room(self) -> None: ...
+    def close_room(self) -> None: ...
     def finish(self, ended: events.TurnEnded | None, *, last: list[Bundle], interrupted: bool) -> None: ...
 
 
@@ -51,12 +56,31 @@ async def refuse(question: events.Question, shown: Shown, scene: Scene) -> Decis
     return refuse_unattended(question, scene)
 
 
+class _Room:
+    """The running cell, for code that Claude runs in it."""
+
+    def __init__(self, session: Session, shown: Shown) -> None:
+        self._session = session
+        self._shown = shown
+
+    async def make_room(self) -> None:
+        # The call itself may not be on the page yet. An event would cost every piece of text a little.
+        while self._session.backlog:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+        self._shown.make_room()
+
+    def close_room(self) -> None:
+        self._shown.close_room()
+
+
 class CellEnd(msgspec.Struct, frozen=True):
     """How a cell ended, for the face that ran it."""
 
     trouble: Trouble | None = None
     interrupted: bool = False
     ended: events.TurnEnded | None = None
+    reply: Reply | None = None
+    """Where the turn came to its end."""
 
 
 def _keeps_a_rule(decision: Decision) -> bool:
@@ -83,12 +107,21 @@ class Spent(msgspec.Struct):
 
 
 class Conversation:
-    def __init__(self, options: Options, *, ask: AskPerson = refuse, timing: Timing | None = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        *,
+        ask: AskPerson = refuse,
+        tools: Toolbox | None = None,
+        timing: Timing | None = None,
+    ) -> None:
         self.options = options
+        self.tools = tools
         self.folder = Path(os.path.abspath(os.path.expanduser(options.cwd)))
         self.spent = Spent()
         self.last_started: events.SessionStarted | None = None
         self.last_ended: events.TurnEnded | None = None
+        self.last: Reply | None = None
         self.images: list[events.Image] = []
         """Attached to the next prompt."""
         self.trust = Trust(True)
@@ -110,7 +143,13 @@ class Conversation:
             sources = options.setting_sources or self.trust.setting_sources or ()
             allowed = tuple(source for source in sources if source == "user")
             options = msgspec.structs.replace(options, setting_sources=allowed, strict_mcp=True)
-        return Session(options, ask=self._ask, on_unasked=self._unasked, timing=self._timing)
+        servers: McpServers = {}
+        if self.tools is not None and find_dialect(options.dialect).initialises:
+            servers = {SERVER: self.tools}
+            told = "\n\n".join(filter(None, [options.append_system_prompt, INSTRUCTIONS]))
+            allowed_tools = (*options.allowed_tools, *self.tools.allowed)
+            options = msgspec.structs.replace(options, append_system_prompt=told, allowed_tools=allowed_tools)
+        return Session(options, ask=self._ask, mcp_servers=servers, on_unasked=self._unasked, timing=self._timing)
 
     # --- cells ----------------------------------------------------------------------------------------------------
 
@@ -126,13 +165,17 @@ class Conversation:
         trouble: Trouble | None = None
         hopeless: Trouble | None = None
         stopping: asyncio.Future[bool] | None = None
+        reply = ReplyMaker()
         try:
             shown.begin()
+            if self.tools is not None:
+                self.tools.enter(_Room(self.session, shown))
             self._tell_news(shown)
             images = tuple(self.images)
             self.images.clear()
             async for event in self.session.turn(Prompt(text=text, images=images)):
                 self._note(event)
+                reply.note(event)
                 self._scene.note(event)
                 shown.take(event)
                 if isinstance(event, events.TurnEnded):
@@ -150,6 +193,8 @@ class Conversation:
             trouble = trouble_of(error)
         finally:
             self._shown = None
+            if self.tools is not None:
+                self.tools.leave()
         if stopping is not None:
             await stopping
         if ended is not None:
@@ -162,9 +207,13 @@ class Conversation:
         if self._rule_kept and self.trust.trusted:
             self._rule_kept = False
             remember_rules(str(self.folder), os.environ | self.options.environment)
-        return CellEnd(trouble, interrupted, ended)
+        if ended is not None and ended.outcome is events.Outcome.FINISHED:
+            self.last = reply.make(ended)
+        return CellEnd(trouble, interrupted, ended, self.last if trouble is None and not interrupted else None)
 
     async def interrupt(self) -> bool:
+        if self.tools is not None:
+            self.tools.runner.stop()
         stopped = await self.session.interrupt()
         for asking in self._asking:  # those of agents in the background, which the CLI does not withdraw
             asking.cancel()

@@ -32,6 +32,9 @@ class Inbox:
         self._silence_seconds = silence_seconds
         self._told_at = 0.0
 
+    def __len__(self) -> int:
+        return len(self._queue)
+
     def push(self, event: Event) -> None:
         if self.over.is_set():
             return

@@ -1,17 +1,13 @@
 """The Claude kernel: a cell is a prompt. It composes and delegates; what it overrides of ipykernel is named here.
 
-`shell_main`, `_main_asyncio_lock` and `_publish_status` are not public: ipykernel is pinned below 8, and the tests
-would show a change. Everything else is the kernel's documented interface.
+`shell_main` and `_main_asyncio_lock` are not public: ipykernel is pinned below 8, and the tests would show a change.
+Everything else is the kernel's documented interface.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,39 +18,30 @@ from claude_kernel import __version__
 from claude_kernel.cells import Cell, is_complete, read_cell
 from claude_kernel.cli import EFFORTS, MODES, Options
 from claude_kernel.completion import describe, find_completions
-from claude_kernel.conversation import CellEnd, Conversation
+from claude_kernel.conversation import Conversation
 from claude_kernel.errors import ClaudeKernelError
+from claude_kernel.faces import (
+    COMM_MESSAGES,
+    KernelPaper,
+    dispatch_comm_now,
+    interrupt_from_thread,
+    interruptible,
+    peek_type,
+    show_bundle,
+)
 from claude_kernel.prompts import WAYS, Asker, KernelFront
 from claude_kernel.protocol.dialects import DIALECTS
-from claude_kernel.render import Bundle, render_notice, render_printed, render_trouble, style_tag
+from claude_kernel.render import Bundle, render_notice, render_printed, render_trouble
 from claude_kernel.steering import steer
+from claude_kernel.tools.toolbox import Toolbox
 from claude_kernel.trouble import Trouble, trouble_of
 from claude_kernel.wirelog import keep_recent_lines
 
-_COMM_MESSAGES = frozenset({"comm_open", "comm_msg", "comm_close"})
 _SHUTDOWN_SECONDS = 4.0
-
-
-class KernelPaper:
-    """A cell's outputs, by way of the kernel's own display publisher and streams."""
-
-    def __init__(self, kernel: ClaudeKernel) -> None:
-        self._kernel = kernel
-
-    def show(self, mime: dict[str, Any], display_id: str, metadata: dict[str, Any]) -> None:
-        self._publish(mime, display_id, metadata, update=False)
-
-    def update(self, mime: dict[str, Any], display_id: str, metadata: dict[str, Any]) -> None:
-        self._publish(mime, display_id, metadata, update=True)
-
-    def write(self, text: str, *, error: bool = False) -> None:
-        content = {"name": "stderr" if error else "stdout", "text": text}
-        self._kernel.send_response(self._kernel.iopub_socket, "stream", content)
-
-    def _publish(self, mime: dict[str, Any], display_id: str, metadata: dict[str, Any], *, update: bool) -> None:
-        self._kernel.shell.display_pub.publish(
-            data=mime, metadata=metadata, transient={"display_id": display_id}, update=update
-        )
+_ABOUT = """
+A cell is a prompt. `%%python` runs Python here, `!command` a shell command, `/command` one of Claude's own;
+`@file` mentions a file, and shows an image. A leading backslash sends such a line as a prompt.
+"""
 
 
 class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no types
@@ -115,7 +102,8 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
                 effort=self.effort or None,
                 dialect=self.dialect,
             )
-            self._conversation = Conversation(options, ask=Asker(KernelFront(self), self.prompts))
+            tools = Toolbox(self.shell, prefix="%%python\n")
+            self._conversation = Conversation(options, ask=Asker(KernelFront(self), self.prompts), tools=tools)
         return self._conversation
 
     # --- cells ----------------------------------------------------------------------------------------------------
@@ -143,7 +131,7 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
         interrupted = False
         if trouble is None and cell.prompt is not None and not silent:
             if store_history:
-                with self._interruptible(self.conversation):
+                with interruptible(self.conversation):
                     end = await self.conversation.run(cell.prompt, KernelPaper(self), plain=plain)
                 trouble, interrupted = end.trouble, end.interrupted
             else:
@@ -159,7 +147,7 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
     async def _steer(self, cell: Cell, *, plain: bool) -> Trouble | None:
         for line in cell.steering:
             try:
-                said = await steer(self.conversation, line)
+                said = await steer(self.conversation, line, _ABOUT)
             except ClaudeKernelError as error:
                 trouble = trouble_of(error)
                 if not plain:
@@ -169,11 +157,7 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
         return None
 
     def _show(self, bundle: Bundle, *, plain: bool) -> None:
-        paper = KernelPaper(self)
-        if plain:
-            paper.write(bundle.text + "\n")
-        else:
-            paper.show(bundle.led_by(style_tag()).to_mime(), os.urandom(8).hex(), {})
+        show_bundle(KernelPaper(self), bundle, plain=plain)
 
     def _is_plain(self, cell_id: str | None, allow_stdin: bool) -> bool:
         """Consoles ignore updates of what they have shown. They send no cell id, as notebooks do, and take input, as
@@ -196,7 +180,7 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
         attended: bool,
         silent: bool,
     ) -> dict[str, Any]:
-        reply: dict[str, Any] = {"status": "ok", "payload": [], "user_expressions": {}}
+        reply: dict[str, Any] = {"status": "ok", "payload": self._take_payload(), "user_expressions": {}}
         reply["execution_count"] = self.shell.execution_count - (0 if silent else 1)
         if trouble is None and not interrupted:
             reply["user_expressions"] = self.shell.user_expressions(user_expressions or {})
@@ -211,6 +195,12 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
             self.send_response(self.iopub_socket, "error", error)
         return reply | {"status": "error"} | error
 
+    def _take_payload(self) -> list[dict[str, Any]]:
+        """What the front end is to do with the reply: put in a new cell."""
+        payload: list[dict[str, Any]] = self.shell.payload_manager.read_payload()
+        self.shell.payload_manager.clear_payload()
+        return payload
+
     # --- interrupt, start, end ------------------------------------------------------------------------------------
 
     async def interrupt_request(self, stream: Any, ident: Any, parent: dict[str, Any]) -> None:
@@ -224,25 +214,8 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
         conversation, loop = self._conversation, self._loop
         if conversation is None or loop is None or not conversation.running:
             return False
-        loop.call_soon_threadsafe(lambda: asyncio.ensure_future(conversation.interrupt()))
+        interrupt_from_thread(conversation, loop)
         return True
-
-    @contextlib.contextmanager
-    def _interruptible(self, conversation: Conversation) -> Iterator[None]:
-        """A SIGINT during a turn (a front end that ignores `interrupt_mode`) is the same as the stop button."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        loop = asyncio.get_running_loop()
-
-        def stop(*_signal: object) -> None:
-            loop.call_soon_threadsafe(lambda: asyncio.ensure_future(conversation.interrupt()))
-
-        before = signal.signal(signal.SIGINT, stop)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
 
     async def kernel_info_request(self, stream: Any, ident: Any, parent: dict[str, Any]) -> None:
         await super().kernel_info_request(stream, ident, parent)
@@ -341,29 +314,10 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
     # --- widgets answer while a cell runs -------------------------------------------------------------------------
 
     async def shell_main(self, subshell_id: str | None, msg: list[Any]) -> Any:
-        """ipykernel 7.4 handles comm messages during a cell, but says neither busy nor idle for them, and ipywidgets
-        then holds back every second state change: a text box would deliver its first letter only."""
         busy = subshell_id is None and len(msg) > 1 and self._main_asyncio_lock.locked()
-        if busy and self._peek(msg) in _COMM_MESSAGES:
-            return self._dispatch_comm_now(msg)
+        if busy and peek_type(self, msg) in COMM_MESSAGES:
+            return dispatch_comm_now(self, msg)
         return await super().shell_main(subshell_id, msg)
-
-    def _peek(self, msg: list[Any]) -> str:
-        """Without the content: the message's signature is then not recorded, and it can be read again."""
-        _, frames = self.session.feed_identities(msg, copy=False)
-        return str(self.session.deserialize(frames, content=False, copy=False)["header"]["msg_type"])
-
-    def _dispatch_comm_now(self, msg: list[Any]) -> None:
-        idents, frames = self.session.feed_identities(msg, copy=False)
-        message = self.session.deserialize(frames, content=True, copy=False)
-        self._publish_status("busy", "shell", parent=message)
-        handler: Callable[..., Any] = self.shell_handlers[message["header"]["msg_type"]]
-        try:
-            handler(self.shell_stream, idents, message)
-        except Exception:
-            self.log.exception("a comm message failed")
-        self._publish_status("idle", "shell", parent=message)  # releases the widgets' throttle
-        self._publish_status("busy", "shell")  # the cell still runs: keeps the indicator true
 
 
 def _leave_python(lines: list[str]) -> list[str]:
@@ -386,4 +340,4 @@ def _moved(reply: dict[str, Any], offset: int) -> dict[str, Any]:
     return reply
 
 
-__all__ = ["CellEnd", "ClaudeKernel", "KernelPaper"]
+__all__ = ["ClaudeKernel"]

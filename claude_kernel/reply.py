@@ -39,30 +39,40 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         return [CodeBlock(found["language"], found["code"]) for found in _FENCE.finditer(self.text)]
 
 
-async def collect_reply(turn: AsyncIterator[events.Event]) -> Reply:
-    texts: list[str] = []
-    tools: list[str] = []
-    async for event in turn:
+class ReplyMaker:
+    """Collects a turn's events; the reply is made of them when it has ended."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._tools: list[str] = []
+
+    def note(self, event: events.Event) -> None:
         if isinstance(event, events.TextFinished | events.LocalCommandPrinted):
             if getattr(event, "parent", None) is None:
-                texts.append(event.text)
+                self._texts.append(event.text)
         elif isinstance(event, events.ToolStarted):
-            tools.append(event.name)
-        elif isinstance(event, events.TurnEnded):
-            return _to_reply(event, texts, tools)
+            self._tools.append(event.name)
+
+    def make(self, ended: events.TurnEnded) -> Reply:
+        """Raises `TurnFailed` where the turn did not come to its end."""
+        if ended.outcome is not events.Outcome.FINISHED:
+            message = ended.error or f"The turn ended early: {ended.outcome.value}."
+            raise TurnFailed(message, outcome=ended.outcome.value, session_id=ended.session_id)
+        return Reply(
+            text="\n\n".join(self._texts) or ended.text,
+            data=ended.structured,
+            cost=ended.usage.cost_usd,
+            session_id=ended.session_id,
+            seconds=ended.seconds,
+            usage=ended.usage,
+            tools=tuple(self._tools),
+        )
+
+
+async def collect_reply(turn: AsyncIterator[events.Event]) -> Reply:
+    maker = ReplyMaker()
+    async for event in turn:
+        maker.note(event)
+        if isinstance(event, events.TurnEnded):
+            return maker.make(event)
     raise AssertionError("a turn ends with TurnEnded")
-
-
-def _to_reply(ended: events.TurnEnded, texts: list[str], tools: list[str]) -> Reply:
-    if ended.outcome is not events.Outcome.FINISHED:
-        message = ended.error or f"The turn ended early: {ended.outcome.value}."
-        raise TurnFailed(message, outcome=ended.outcome.value, session_id=ended.session_id)
-    return Reply(
-        text="\n\n".join(texts) or ended.text,
-        data=ended.structured,
-        cost=ended.usage.cost_usd,
-        session_id=ended.session_id,
-        seconds=ended.seconds,
-        usage=ended.usage,
-        tools=tuple(tools),
-    )

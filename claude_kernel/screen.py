@@ -123,6 +123,20 @@ class Screen:
         self._waiting = waiting
         self._set_doing("Waiting for you" if waiting else "Working")
 
+    def make_room(self) -> None:
+        """Code will show outputs of its own: all that led to them is seen first."""
+        self._paint(everything=True)
+
+    def close_room(self) -> None:
+        """It has; the live line is above them now, and goes on below."""
+        if self._card is not None:
+            self._keep_card()
+            return
+        self._close_last()
+        self._blocks.append(Block(self._live_id, [Fixed(Bundle("", ""))], closed=True))
+        self._show_live()
+        self._paint(everything=True)
+
     def finish(self, ended: ev.TurnEnded | None, *, last: list[Bundle], interrupted: bool) -> None:
         """The turn is over: everything is settled, the live line becomes the footer."""
         self._finished = True

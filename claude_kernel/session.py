@@ -109,6 +109,11 @@ class Session:
         return State.SILENT if self._turn.silent else State.WORKING
 
     @property
+    def backlog(self) -> int:
+        """How much of the running turn has come and was not handed on yet."""
+        return len(self._turn) if self._turn is not None else 0
+
+    @property
     def initialised(self) -> events.Initialised | None:
         """What the CLI said of itself: version, models, commands, account."""
         return self._link.initialised if self._link is not None else None

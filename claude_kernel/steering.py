@@ -14,8 +14,11 @@ from claude_kernel.prompts.asker import steer_prompts
 from claude_kernel.wirelog import recent_lines
 
 
-async def steer(conversation: Conversation, line: str) -> str:
-    """Carries out one `%claude` line (without the `%claude`) and says what happened. Raises `UsageError`."""
+async def steer(conversation: Conversation, line: str, about: str = "") -> str:
+    """Carries out one `%claude` line (without the `%claude`) and says what happened. Raises `UsageError`.
+
+    `about` is what help says of the face that asks: how a prompt is written there.
+    """
     try:
         words = shlex.split(line)
     except ValueError as error:
@@ -24,7 +27,8 @@ async def steer(conversation: Conversation, line: str) -> str:
     command = COMMANDS.get(verb)
     if command is None:
         raise UsageError(f"There is no `%claude {verb}`. There are: {', '.join(COMMANDS)}.")
-    return await command.act(conversation, rest)
+    said = await command.act(conversation, rest)
+    return f"{said}\n\n{about}" if command.act is _help and about else said
 
 
 async def _status(talk: Conversation, _rest: list[str]) -> str:
@@ -128,6 +132,31 @@ async def _prompts(talk: Conversation, rest: list[str]) -> str:
     return steer_prompts(talk.ask_person, rest)
 
 
+async def _private(talk: Conversation, rest: list[str]) -> str:
+    if talk.tools is None:
+        raise UsageError("Claude has no tools here that could see a variable.")
+    privacy = talk.tools.privacy
+    show, names = (True, rest[1:]) if rest[:1] == ["--show"] else (False, rest)
+    for name in names:
+        (privacy.unmark if show else privacy.mark)(name)
+    marked = ", ".join(f"`{name}`" for name in privacy.names) or "nothing"
+    return f"Marked private: {marked}. Names that secrets commonly have are hidden anyway."
+
+
+async def _cell(talk: Conversation, rest: list[str]) -> str:
+    if talk.tools is None:
+        raise UsageError("Here there is no notebook to put a cell into.")
+    blocks = talk.last.code if talk.last is not None else []
+    if not blocks:
+        raise UsageError("The last answer holds no code block.")
+    if rest and not (rest[0].isdigit() and 1 <= int(rest[0]) <= len(blocks)):
+        raise UsageError(f"The last answer has {len(blocks)} code blocks; say a number from 1.")
+    chosen = [blocks[int(rest[0]) - 1]] if rest else blocks
+    talk.tools.cells.begin()
+    talk.tools.cells.add("\n\n".join(block.code.strip("\n") for block in chosen))
+    return "The code stands in a new cell below. It was not run."
+
+
 async def _log(_talk: Conversation, _rest: list[str]) -> str:
     lines = recent_lines()
     return "```\n" + ("\n".join(lines).replace("```", "'''") or "nothing yet") + "\n```"
@@ -135,14 +164,7 @@ async def _log(_talk: Conversation, _rest: list[str]) -> str:
 
 async def _help(_talk: Conversation, _rest: list[str]) -> str:
     rows = [(f"`%claude {name}{command.usage}`", command.summary) for name, command in COMMANDS.items()]
-    return _table(("say", "what it does"), rows) + _HELP_TAIL
-
-
-_HELP_TAIL = """
-
-A cell is a prompt. `%%python` runs Python here, `!command` a shell command, `/command` one of Claude's own;
-`@file` mentions a file, and shows an image. A leading backslash sends such a line as a prompt.
-"""
+    return _table(("say", "what it does"), rows)
 
 
 class Command(NamedTuple):
@@ -150,13 +172,20 @@ class Command(NamedTuple):
     summary: str
     usage: str = ""
 
+    @property
+    def words(self) -> int:
+        """How many may follow; of what a magic is told, a longer line is a question."""
+        return 99 if self.usage.endswith(" …") else len(self.usage.split())
+
 
 COMMANDS: dict[str, Command] = {
     "status": Command(_status, "what Claude is doing, with which model, where, and what was spent"),
     "model": Command(_model, "show the models, or change to one", " [NAME]"),
     "mode": Command(_mode, "show or change the permission mode", " [NAME]"),
     "effort": Command(_effort, "show or change how hard Claude thinks", " [NAME]"),
-    "image": Command(_image, "attach an image to the next prompt", " PATH"),
+    "image": Command(_image, "attach an image to the next prompt", " PATH …"),
+    "cell": Command(_cell, "put code of the last answer into a new cell", " [N]"),
+    "private": Command(_private, "hide variables from Claude, or show them again", " [--show] NAME …"),
     "prompts": Command(_prompts, "show or change how you are asked", " [WAY]"),
     "context": Command(_context, "what fills the context window"),
     "cost": Command(_cost, "what was spent, by model"),

@@ -115,7 +115,7 @@ class PermissionCard(Card):
         if self._typed is None:
             self._typed = self.kit.textarea(self._editable.text)
         before = self._choices.children
-        run = "Run this command" if self._editable.is_command else "Use this input"
+        run = f"Run this {self._editable.key}" if self._editable.key else "Use this input"
 
         def back() -> None:
             self._say("")

@@ -33,17 +33,18 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Editable(msgspec.Struct, frozen=True):
-    """What can be changed before it is allowed: the command, or the whole input as JSON."""
+    """What can be changed before it is allowed: the command, the code, or the whole input as JSON."""
 
     text: str
-    is_command: bool
+    key: str = ""
+    """The part of the input that it is; the whole where empty."""
 
     def decode(self, question: events.Question, text: str) -> Allow:
         """Exactly this text is what runs. Raises `UsageError` where it cannot be."""
-        if self.is_command:
+        if self.key:
             if not text.strip():
-                raise UsageError("There is no command.")
-            return Allow(input={**question.input, "command": text})
+                raise UsageError(f"There is no {self.key}.")
+            return Allow(input={**question.input, self.key: text})
         try:
             given: Any = json.loads(text)
         except ValueError as error:
@@ -116,13 +117,17 @@ _LABELS = {
 }
 
 
+EDITED_PART = {"Bash": "command", "mcp__notebook__run_python": "code"}
+
+
 def find_editable(question: events.Question) -> Editable | None:
     if question.tool_name == "ExitPlanMode":
         return None
-    command = question.input.get("command")
-    if question.tool_name == "Bash" and isinstance(command, str):
-        return Editable(command, is_command=True)
-    return Editable(json.dumps(question.input, indent=2, ensure_ascii=False), is_command=False)
+    key = EDITED_PART.get(question.tool_name, "")
+    part = question.input.get(key)
+    if isinstance(part, str):
+        return Editable(part, key)
+    return Editable(json.dumps(question.input, indent=2, ensure_ascii=False))
 
 
 def refusal(question: events.Question, reason: str, *, stop: bool = False) -> Deny:

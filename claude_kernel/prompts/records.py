@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from claude_kernel.prompts.offers import DECLINED, KEEP_PLANNING, NO, Offer
+from claude_kernel.prompts.offers import DECLINED, EDITED_PART, KEEP_PLANNING, NO, Offer
 from claude_kernel.prompts.scene import Scene
 from claude_kernel.prompts.things import sentence_of
 from claude_kernel.protocol import Allow, Answers, Decision, Deny, Filled, events
@@ -65,8 +65,8 @@ def _answered(decision: Answers) -> Bundle:
 def _what(question: events.Question, decision: Allow | None, scene: Scene) -> str:
     given = question.input if decision is None or decision.input is None else decision.input
     path = text_in(given, "file_path", "notebook_path")
-    subject = scene.short_path(path) if path else text_in(given, "command", "url", "query", "pattern", "path")
-    return subject if question.tool_name == "Bash" else f"{question.tool_name} {subject}".strip()
+    subject = scene.short_path(path) if path else text_in(given, "command", "code", "url", "query", "pattern", "path")
+    return subject if question.tool_name in EDITED_PART else f"{question.tool_name} {subject}".strip()
 
 
 def render_withdrawn(question: events.Question, scene: Scene, *, way_out: str = "") -> Bundle:

@@ -22,6 +22,7 @@ SESSION, PROJECT, USER = "session", "localSettings", "userSettings"
 # Never offered: a mode in which nobody is asked any more, whatever the CLI suggests.
 _OFFERED_MODES = {"acceptEdits": "accept edits", "default": "ask for each edit", "plan": "plan first"}
 _EDITING_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
+_EVERY = {"Bash": "every command", "mcp__notebook__run_python": "every piece of Python"}
 _LABEL_CHARS = 44
 _SHORT_COMMAND_CHARS = 24
 
@@ -139,7 +140,7 @@ def _host(url: Any) -> str:
 def rule_words(rule: Suggestion) -> str:
     name, content = exact_text(rule["toolName"]), rule.get("ruleContent")
     if content is None:
-        return "every command" if name == "Bash" else f"every use of {name}"
+        return _EVERY.get(name) or f"every use of {name}"
     content = exact_text(content)
     place = content[1:] if content.startswith("//") else content
     if name == "Bash":

@@ -70,7 +70,7 @@ def _prompt(question: events.Question, offers: Sequence[Offer], editable: Editab
 
 async def _ask_edited(question: events.Question, editable: Editable, ask_line: AskLine, show: Show) -> Decision | None:
     """None: back to the question."""
-    what = "Command" if editable.is_command else "Input (JSON)"
+    what = editable.key.capitalize() if editable.key else "Input (JSON)"
     typed = await ask_line(f"{what} to run instead (nothing: back): ")
     if not typed.strip():
         return None

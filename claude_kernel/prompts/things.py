@@ -35,6 +35,7 @@ _LONGEST_DIFF_LINE = 400
 
 _WANTS: dict[str, str] = {
     "Bash": "to run a command",
+    "mcp__notebook__run_python": "to run Python in this notebook",
     "Edit": "to edit {file}",
     "MultiEdit": "to edit {file}",
     "Write": "to write {file}",
@@ -168,6 +169,10 @@ def _command(question: events.Question, _scene: Scene, _before: str | None) -> P
     return _code(text_in(question.input, "command"), "bash", exact=True)
 
 
+def _python(question: events.Question, _scene: Scene, _before: str | None) -> Part:
+    return _code(text_in(question.input, "code"), "python", exact=True)
+
+
 def _change(question: events.Question, scene: Scene, before: str | None) -> Part:
     given = question.input
     language = language_of(text_in(given, "file_path"))
@@ -285,6 +290,7 @@ _READ = _row(_nothing_more, "file_path notebook_path", "file_path notebook_path"
 
 _BODIES: dict[str, Body] = {
     "Bash": _row(_command, "command description", "command"),
+    "mcp__notebook__run_python": _row(_python, "code", "code"),
     "Edit": _EDIT,
     "MultiEdit": _EDIT,
     "Write": _row(_write, "file_path content", "file_path content"),

@@ -70,5 +70,15 @@ def _kept_at(call: ToolCall) -> str:
     return call.kept_at or text_in(call.result, "persistedOutputPath") or (found[1] if found else "")
 
 
+def code_of(call: ToolCall, view: View) -> str:  # noqa: ARG001  # a column of the table
+    lines = [line.strip() for line in text_in(call.input, "code").splitlines()]
+    return next((line for line in lines if line and not line.startswith("#")), "")
+
+
+def code_body(call: ToolCall, view: View) -> Part:
+    """The code alone: what it printed and drew stands in the notebook, below it."""
+    return compose_code(text_in(call.input, "code"), "python", view.room, exact=True)
+
+
 def shell_id(call: ToolCall, view: View) -> str:  # noqa: ARG001  # a column of the table
     return text_in(call.input, "bash_id", "shell_id", "task_id", "id")

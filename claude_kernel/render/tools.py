@@ -69,6 +69,8 @@ class Tool:
     """Its duration is of interest even if short."""
     prints: bool = False
     """Its body shows what it printed, also when it failed."""
+    in_notebook: bool = False
+    """What it showed stands in the notebook already."""
 
 
 def _agent_subject(call: ToolCall, view: View) -> str:  # noqa: ARG001  # a column of the table
@@ -117,6 +119,9 @@ _SHELL = Tool("Bash", shell.command_of, shell.exit_note, shell.shell_body, shell
 _AGENT = Tool("Agent", _agent_subject, _agent_note, _agent_body, folds=False, timed=True)
 _TASK = Tool("Task", plans.task_subject, _no_note, plans.task_body)
 _PLAN = Tool("Plan", plans.plan_subject, _no_note, plans.plan_body, opens=True, folds=False)
+_PYTHON = Tool(
+    "Python", shell.code_of, body=shell.code_body, opens=True, folds=False, timed=True, prints=True, in_notebook=True
+)
 _GENERIC = Tool("", timed=True)
 
 TOOLS: dict[str, Tool] = {
@@ -151,6 +156,12 @@ TOOLS: dict[str, Tool] = {
     "Skill": Tool("Skill"),
     "SlashCommand": Tool("Command"),
     "ToolSearch": Tool("Look for tools"),
+    "mcp__notebook__run_python": _PYTHON,
+    "mcp__notebook__list_variables": Tool("Variables"),
+    "mcp__notebook__inspect_variable": Tool("Look at"),
+    "mcp__notebook__read_cells": Tool("Read cells"),
+    "mcp__notebook__show_figure": Tool("Look at the figures"),
+    "mcp__notebook__add_cell": Tool("New cell"),
     "StructuredOutput": Tool("Answer", body=web.structured_body, opens=True, folds=False),
 }
 
@@ -206,7 +217,7 @@ def _ending(call: ToolCall, tool: Tool, view: View) -> Part:
 def compose_call(call: ToolCall, view: View) -> Part:
     tool = find_tool(call)
     body = join_parts([tool.body(call, view), _ending(call, tool, view)])
-    pictures = compose_images(call.images) if call.images else EMPTY
+    pictures = compose_images(call.images) if call.images and not tool.in_notebook else EMPTY
     if not body.html and not pictures.html:
         body = compose_code(pretty_json(call.input), "json", view.room, exact=True)
         body = Part(body.html, "")
