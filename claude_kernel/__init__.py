@@ -22,6 +22,8 @@ _HOMES = {
     "Prompt": "protocol",
     "Reply": "reply",
     "Session": "session",
+    "load_ipython_extension": "magic",
+    "unload_ipython_extension": "magic",
 }
 
 __all__ = ["Allow", "Answers", "Claude", "Deny", "Options", "Prompt", "Reply", "Session", "__version__"]

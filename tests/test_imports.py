@@ -11,17 +11,17 @@ PACKAGE = Path(__file__).parent.parent / "claude_kernel"
 
 # Each layer may import those before it, and itself. A new module needs a row: where does it stand?
 LAYERS = [
-    {"errors", "cells", "paper", "trust", "wirelog"},
+    {"errors", "cells", "fill", "paper", "terminal", "trust", "typed", "wirelog"},
     {"protocol"},
     {"cli", "processes", "guard", "images", "render", "trouble"},
-    {"transport", "reply", "pieces", "prompts"},
+    {"transport", "reply", "pieces", "prompts", "tools"},
     {"link", "screen", "console"},
     {"serving", "inbox", "questions"},
     {"session"},
     {"chat", "conversation"},
     {"steering"},
-    {"completion"},
-    {"kernel"},
+    {"completion", "faces"},
+    {"kernel", "magic"},
     {"__main__"},
 ]
 NARROW = {
@@ -36,7 +36,7 @@ NARROW = {
 """These know less than their height would let them: rendering is pure, asking and showing know no session."""
 
 JUPYTER = {"ipykernel", "ipywidgets", "IPython", "jupyter_client", "traitlets", "zmq", "comm"}
-FACES = {"kernel", "__main__", "prompts"}
+FACES = {"kernel", "magic", "__main__", "prompts"}
 """All that know Jupyter. The others run wherever a loop does."""
 
 

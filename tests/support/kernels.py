@@ -30,6 +30,15 @@ def write_spec(folder: Path) -> Path:
     return folder
 
 
+def write_stock_spec(folder: Path) -> Path:
+    """A Python kernel as everybody has it."""
+    target = folder / "kernels" / "python3"
+    target.mkdir(parents=True)
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    (target / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
+    return folder
+
+
 @dataclass
 class Ran:
     """Everything that one execute request brought."""
@@ -129,9 +138,11 @@ class Client:
 
 
 @contextmanager
-def running_kernel(spec_path: Path, environment: dict[str, str], folder: Path) -> Iterator[Client]:
+def running_kernel(
+    spec_path: Path, environment: dict[str, str], folder: Path, name: str = "claude"
+) -> Iterator[Client]:
     specs = KernelSpecManager(kernel_dirs=[str(spec_path / "kernels")], ensure_native_kernel=False)
-    manager = KernelManager(kernel_name="claude", kernel_spec_manager=specs)
+    manager = KernelManager(kernel_name=name, kernel_spec_manager=specs)
     path = os.pathsep.join([str(Path(__file__).parent.parent.parent), environment.get("PYTHONPATH", "")])
     manager.start_kernel(env=environment | {"PYTHONPATH": path}, cwd=str(folder))
     try:

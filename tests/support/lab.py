@@ -114,9 +114,10 @@ class LabServer:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def set_environment(self, environment: Mapping[str, str]) -> None:
-        """Give it to the Claude kernels started from now on: the server reads a kernelspec anew for each start."""
+        """Give it to the kernels started from now on: the server reads a kernelspec anew for each start."""
         if KERNELSPEC.is_dir():
             self.install_kernel("claude", KERNELSPEC, environment)
+        self.install_kernel("python3", Path(sys.prefix) / "share" / "jupyter" / "kernels" / "python3", environment)
 
     def install_kernel(self, name: str, source: Path, environment: Mapping[str, str]) -> None:
         """Make the kernelspec in `source` known to the server, with its modules taken from the working tree."""
