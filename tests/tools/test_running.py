@@ -18,7 +18,8 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     config = Config()
     config.HistoryManager.enabled = False
-    return InteractiveShell(config=config)
+    make: Any = InteractiveShell
+    return make(config=config)
 
 
 def test_code_that_was_asked_for_before_the_stop_does_not_start_after_it(shell: Any) -> None:
@@ -40,8 +41,8 @@ def test_a_stop_between_two_steps_of_the_loop_finds_the_code_too(shell: Any) -> 
     async def scene() -> None:
         runner = PythonRunner(shell)
         running = asyncio.create_task(runner.run("made = 1"))
-        while not runner.running:
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert runner.running
         runner.start_no_more()
         assert (await running).failed
         assert "made" not in shell.user_ns
