@@ -70,6 +70,28 @@ def test_a_frame_is_described_without_asking_and_code_makes_a_variable_and_a_plo
     assert claude_notebook.page_errors == []
 
 
+def test_an_exception_is_shown_and_comes_back_as_an_error_and_the_turn_goes_on(
+    claude_notebook: NotebookPage, messages_api: MessagesApi
+) -> None:
+    script = [["First the mean.", [RUN_PYTHON, {"code": "sales['price'].mean()"}]], "There is no **price** here."]
+    open_python(claude_notebook, f"%%claude\nsteps:{json.dumps(script)}")
+    claude_notebook.run(1)
+    press(claude_notebook, "Allow once", 1)
+    claude_notebook.wait_for_output(1, "There is no price here.")
+    claude_notebook.wait_idle()
+    both_themes(claude_notebook, "python-error")
+    (told,) = (
+        block
+        for message in messages_api.last_request()["messages"]
+        for block in message["content"]
+        if isinstance(block, dict) and block["type"] == "tool_result"
+    )
+    assert told["is_error"] is True
+    assert "KeyError: 'price'" in json.dumps(told)
+    assert "KeyError" in claude_notebook.output_text(1)
+    assert all(output["output_type"] != "error" for output in claude_notebook.save()["cells"][1]["outputs"])
+
+
 @pytest.mark.parametrize("app", ["lab", "notebook"])
 def test_a_typed_reason_arrives_in_full_while_the_cell_runs(
     claude_notebook: NotebookPage, messages_api: MessagesApi, app: App
