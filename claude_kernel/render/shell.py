@@ -76,8 +76,12 @@ def code_of(call: ToolCall, view: View) -> str:  # noqa: ARG001  # a column of t
 
 
 def code_body(call: ToolCall, view: View) -> Part:
-    """The code alone: what it printed and drew stands in the notebook, below it."""
-    return compose_code(text_in(call.input, "code"), "python", view.room, exact=True)
+    """The code: what it printed and drew stands in the notebook, below it. Of a failure, the last line says why."""
+    code = compose_code(text_in(call.input, "code"), "python", view.room, exact=True)
+    if call.state is not CallState.FAILED:
+        return code
+    why = error_text(call.text).strip().rpartition("\n")[2]
+    return join_parts([code, compose_output(why, view.room.at_most(4, 1_000), "")])
 
 
 def shell_id(call: ToolCall, view: View) -> str:  # noqa: ARG001  # a column of the table

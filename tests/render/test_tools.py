@@ -72,7 +72,7 @@ ROWS = [
     (call("ExitPlanMode", {"plan": "# Do\n1. it"}), "Plan Do · ✓"),
     (call("Skill", {"skill": "pdf"}), "Skill pdf · ✓"),
     (call("StructuredOutput", {"n": 42}), "Answer 42 · ✓"),
-    (call("mcp__notebook__run_python", {"code": "6*7"}, text="42"), "notebook: run python 6*7 · 0.4 s · ✓"),
+    (call("mcp__notebook__run_python", {"code": "6*7"}, text="42"), "Python 6*7 · 0.4 s · ✓"),
     (call("Unheard", {"x": "y"}), "Unheard y · 0.4 s · ✓"),
 ]
 
@@ -91,6 +91,7 @@ OPEN = {
     "AskUserQuestion",
     "ExitPlanMode",
     "StructuredOutput",
+    "mcp__notebook__run_python",
 }
 
 
