@@ -6,6 +6,7 @@ from claude_kernel.protocol import events
 from claude_kernel.render import Bundle
 from claude_kernel.render.bundle import Part, join_parts, publish
 from claude_kernel.render.cut import Room
+from claude_kernel.render.direction import direction_of
 from claude_kernel.render.rows import compose_code
 from claude_kernel.render.visible import exact_html, exact_text, one_line
 
@@ -52,11 +53,11 @@ def _numbers(parts: list[str], asked: events.FormQuestion) -> list[int]:
 
 def render_asked(asked: events.FormQuestion) -> Bundle:
     """The question above its choices."""
-    header = f' <span class="d">{exact_html(one_line(asked.header, 60))}</span>' if asked.header else ""
+    header = f' <span class="d" dir="auto">{exact_html(one_line(asked.header, 60))}</span>' if asked.header else ""
     several = ' <span class="d">(several)</span>' if asked.multiple else ""
     text = one_line(asked.text, 2_000)
     words = " · ".join(word for word in (exact_text(text), exact_text(one_line(asked.header, 60))) if word)
-    return publish(Part(f"<p><b>{exact_html(text)}</b>{header}{several}</p>", words))
+    return publish(Part(f'<p dir="auto"><b>{exact_html(text)}</b>{header}{several}</p>', words))
 
 
 def render_previews(asked: events.FormQuestion) -> Bundle | None:
@@ -77,6 +78,8 @@ def render_numbered(asked: events.FormQuestion, number: int, total: int) -> Bund
     count = f"({number} of {total}) " if total > 1 else ""
     question = f"{count}{exact_text(one_line(asked.text, 2_000))}"
     items = "".join(f"<li>{exact_html(label)}</li>" for label in labels_of(asked))
-    asking = Part(f"<p><b>{exact_html(question)}</b></p><ol>{items}</ol>", "\n".join([question, *lines]))
+    way = f' dir="{direction}"' if (direction := direction_of(asked.text)) == "rtl" else ""
+    html = f"<p{way}><b>{exact_html(question)}</b></p><ol{way}>{items}</ol>"
+    asking = Part(html, "\n".join([question, *lines]))
     previews = render_previews(asked)
     return publish(asking if previews is None else join_parts([asking, Part(previews.html, previews.text)]))

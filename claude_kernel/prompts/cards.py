@@ -84,9 +84,9 @@ class PermissionCard(Card):
         self._typed: Any = None
         plan = ticket.question.tool_name == "ExitPlanMode"
         words = (
-            ("Keep planning", "Keep planning and stop", "What should change? Claude reads this")
+            ("Keep planning", "Keep planning and stop", "What should change?")
             if plan
-            else ("Deny", "Deny and stop", "Why not, or what instead? Claude reads this")
+            else ("Deny", "Deny and stop", "Why not, or what instead?")
         )
         self._compose(self._choices, self._remark, self._refusing(*words))
 
@@ -113,7 +113,8 @@ class PermissionCard(Card):
         if self._editable is None or not self._ticket.open:
             return
         if self._typed is None:
-            self._typed = self.kit.textarea(self._editable.text)
+            what = self._editable.key or "input, as JSON"
+            self._typed = self.kit.textarea(self._editable.text, f"Your {what}, in place of the one above")
         before = self._choices.children
         run = f"Run this {self._editable.key}" if self._editable.key else "Use this input"
 

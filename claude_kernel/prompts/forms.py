@@ -11,11 +11,12 @@ from claude_kernel.prompts.fields import Field, find_fields
 from claude_kernel.prompts.kit import Kit
 from claude_kernel.prompts.ticket import Ticket
 from claude_kernel.protocol import Allow, Answers, Decision, Filled, events
-from claude_kernel.render import Bundle, render_notice
+from claude_kernel.render import Bundle
+from claude_kernel.render.direction import direction_of
 
 _PLACEHOLDERS = {
     (True, False): "Other: in your own words",
-    (True, True): "Other, in addition: in your own words",
+    (True, True): "Also, in your own words",
     (False, False): "Your answer",
     (False, True): "Your answer",
 }
@@ -33,7 +34,11 @@ class _Asked:
         previews = render_previews(asked)
         choices = [self._radio] if self._radio is not None else self._ticks
         self.widget = kit.column(
-            kit.html(render_asked(asked)), *([kit.html(previews)] if previews else []), *choices, self._other
+            kit.html(render_asked(asked)),
+            *([kit.html(previews)] if previews else []),
+            *choices,
+            self._other,
+            rtl=direction_of(asked.text) == "rtl",
         )
         self._other.observe(self._typed, "value")
         for widget, trait in [
@@ -67,7 +72,7 @@ class QuestionsCard(Card):
         self._asked = [_Asked(self.kit, asked, self._changed) for asked in ticket.question.form]
         self._submit = self.kit.button("Answer", self._send, go=True)
         self._submit.disabled = True
-        refusing = self._refusing("Decline", "Decline and stop", "Why not? Claude reads this")
+        refusing = self._refusing("Decline", "Decline and stop", "Why not?")
         self._compose(*(asked.widget for asked in self._asked), self.kit.row(self._submit), refusing)
 
     def _find(self) -> dict[str, Answer] | None:
@@ -93,13 +98,7 @@ class DialogCard(Card):
     def __init__(self, ticket: Ticket, text: Bundle, dialog: events.Dialog) -> None:
         super().__init__(ticket, text)
         self._fields = [(field, self._input(field)) for field in find_fields(dialog.schema)]
-        parts: list[Any] = []
-        for field, widget in self._fields:
-            if field.kind != "boolean":
-                must = "" if field.required else " (optional)"
-                told = f": {field.description}" if field.description else ""
-                parts.append(self.kit.html(render_notice(f"{field.title}{must}{told}")))
-            parts.append(widget)
+        parts = [widget for _, widget in self._fields]
         label = "I have visited the page" if dialog.url else "Send"
         go = self.kit.button(label, self._send, go=True)
         self._url = dialog.url
@@ -109,12 +108,14 @@ class DialogCard(Card):
         if field.kind == "boolean":
             words = f"{field.title} – {field.description}" if field.description else field.title
             return self.kit.checkbox(words, value=field.default is True)
+        must = "" if field.required else " (optional)"
+        label = f"{field.title}{must}: {field.description}" if field.description else f"{field.title}{must}"
         if field.values:
-            chosen = self.kit.dropdown(list(field.labels))
+            chosen = self.kit.dropdown(list(field.labels), label)
             if field.default in field.values:
                 chosen.index = field.values.index(field.default)
             return chosen
-        box = self.kit.text("")
+        box = self.kit.text("", label=label)
         if isinstance(field.default, str | int | float) and not isinstance(field.default, bool):
             box.value = str(field.default)
         return box

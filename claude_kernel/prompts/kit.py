@@ -66,25 +66,28 @@ class Kit:
         button.on_click(lambda _button: clicked())
         return button
 
-    def text(self, placeholder: str, *, continuous: bool = False) -> ipywidgets.Text:
+    def text(self, placeholder: str, *, label: str = "", continuous: bool = False) -> ipywidgets.Text:
         """Not `continuous`: it is sent whole when it is left, and so before any click that follows."""
         return self._make(
             ipywidgets.Text,
             {"value": _is_text},
             ("submit",),
+            description=_no_formula(label),
             placeholder=placeholder,
             continuous_update=continuous,
         )
 
-    def textarea(self, value: str) -> ipywidgets.Textarea:
+    def textarea(self, value: str, label: str) -> ipywidgets.Textarea:
         rows = min(24, value.count("\n") + 2)
-        return self._make(ipywidgets.Textarea, {"value": _is_text}, (), value=value, rows=rows, continuous_update=False)
+        traits = {"value": value, "description": _no_formula(label), "rows": rows, "continuous_update": False}
+        return self._make(ipywidgets.Textarea, {"value": _is_text}, (), **traits)
 
     def radio(self, labels: list[str]) -> ipywidgets.RadioButtons:
         return self._make(ipywidgets.RadioButtons, _index_in(len(labels)), (), options=labels, index=None)
 
-    def dropdown(self, labels: list[str]) -> ipywidgets.Dropdown:
-        return self._make(ipywidgets.Dropdown, _index_in(len(labels)), (), options=labels, index=None)
+    def dropdown(self, labels: list[str], label: str) -> ipywidgets.Dropdown:
+        traits = {"options": labels, "index": None, "description": _no_formula(label)}
+        return self._make(ipywidgets.Dropdown, _index_in(len(labels)), (), **traits)
 
     def checkbox(self, label: str, *, value: bool = False) -> ipywidgets.Checkbox:
         ticks: dict[str, Check] = {"value": lambda given: isinstance(given, bool)}
@@ -93,8 +96,11 @@ class Kit:
     def row(self, *children: Any) -> ipywidgets.Box:
         return self._box(ipywidgets.Box, "ck-row", children)
 
-    def column(self, *children: Any) -> ipywidgets.VBox:
-        return self._box(ipywidgets.VBox, "ck-col", children)
+    def column(self, *children: Any, rtl: bool = False) -> ipywidgets.VBox:
+        column = self._box(ipywidgets.VBox, "ck-col", children)
+        if rtl:
+            column.add_class("ck-rtl")
+        return column
 
     def card(self, *children: Any) -> ipywidgets.VBox:
         """The outermost: it counts the views that a live front end has of it."""
@@ -163,6 +169,6 @@ def _fits(message: dict[str, Any], states: Mapping[str, Check], sent: tuple[str,
 
 
 def _no_formula(label: str) -> str:
-    """A checkbox typesets its label; a price is no formula. A dollar sign of its own is left alone by MathJax."""
+    """A label is typeset; a price is no formula. A dollar sign of its own is left alone by MathJax."""
     plain = label.replace("\\", "∖")
     return plain.replace("$", "\\$") if plain.count("$") > 1 else plain

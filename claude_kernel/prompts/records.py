@@ -8,7 +8,7 @@ from claude_kernel.prompts.offers import DECLINED, EDITED_PART, KEEP_PLANNING, N
 from claude_kernel.prompts.scene import Scene
 from claude_kernel.prompts.things import sentence_of
 from claude_kernel.protocol import Allow, Answers, Decision, Deny, Filled, events
-from claude_kernel.render import Bundle, join_bundles, render_notice, render_record
+from claude_kernel.render import Bundle, join_bundles, render_answer, render_notice, render_record
 from claude_kernel.render.rows import text_in
 from claude_kernel.render.visible import one_line
 
@@ -58,7 +58,7 @@ def _answered(decision: Answers) -> Bundle:
     rows = []
     for asked, given in decision.by_question.items():
         answer = given if isinstance(given, str) else ", ".join(given)
-        rows.append(render_record("You answered", f"{one_line(asked, 200)} → {one_line(answer, 200)} · {_now()}"))
+        rows.append(render_answer(asked, answer, _now()))
     return join_bundles(rows)
 
 

@@ -60,7 +60,7 @@ class Thing(msgspec.Struct, frozen=True):
 
     def render(self) -> Bundle:
         """The card's text: heading, reason, the exact thing."""
-        why = f'<p class="d">{self.why.html}</p>' if self.why.html else ""
+        why = f'<p class="d" dir="auto">{self.why.html}</p>' if self.why.html else ""
         html = f"<p><b>{exact_html(self.sentence)}</b></p>{why}{self.body.html}"
         lines = [exact_text(self.sentence), self.why.text, indented(self.body.text) if self.body.text else ""]
         return publish(Part(html, "\n".join(line for line in lines if line)))
@@ -151,12 +151,18 @@ def _dialog_why(dialog: events.Dialog) -> Part:
 Composer = Callable[[events.Question, Scene, "str | None"], Part]
 
 
+def _remark(words: str) -> Part:
+    return Part(f'<p class="d">{escape(words)}</p>', words)
+
+
 def _unfolding(seen: Part, whole: Part, what: str) -> Part:
     folded = f"<details><summary><b>{escape(what)}</b></summary>{whole.html}</details>"
     return Part(seen.html + folded, seen.text)
 
 
 def _code(source: str, language: str, *, exact: bool = False) -> Part:
+    if not source.strip("\n"):
+        return _remark("It is empty.")
     seen = compose_code(source, language, _SEEN, exact=exact)
     if not cut_text(source.strip("\n"), _SEEN).left_out:
         return seen
@@ -208,8 +214,7 @@ def _applied(before: str | None, pairs: list[tuple[str, str, bool]]) -> str | No
 def _write(question: events.Question, _scene: Scene, before: str | None) -> Part:
     content, language = text_in(question.input, "content"), language_of(text_in(question.input, "file_path"))
     if not content:
-        note = "The file would be empty."
-        return Part(f'<p class="d">{note}</p>', note)
+        return _remark("The file would be empty.")
     if before is None:
         return _code(content, language)
     return _diff(compare_texts(before, content, numbered=True), language, content)
@@ -217,7 +222,8 @@ def _write(question: events.Question, _scene: Scene, before: str | None) -> Part
 
 def _diff(diff: Diff, language: str, new_text: str) -> Part:
     if not diff.hunks:
-        return _code(new_text, language) if new_text else EMPTY
+        same = _remark("Nothing would change.")
+        return join_parts([same, _code(new_text, language)]) if new_text else same
     seen = compose_diff(diff, language, Room(lines=60, chars=8_000))
     rows = [line for hunk in diff.hunks for line in hunk]
     size = sum(len(line.text) + 1 for line in rows)
@@ -234,14 +240,15 @@ def _diff(diff: Diff, language: str, new_text: str) -> Part:
 def _cell(question: events.Question, _scene: Scene, _before: str | None) -> Part:
     language = "markdown" if text_in(question.input, "cell_type") == "markdown" else "python"
     source = text_in(question.input, "new_source")
-    return _code(source, language) if source else EMPTY
+    if text_in(question.input, "edit_mode") == "delete":
+        return _remark("The cell would be deleted.")
+    return _code(source, language) if source else _remark("The cell would be empty.")
 
 
 def _plan(question: events.Question, scene: Scene, _before: str | None) -> Part:
     plan = scene.find_plan(question)
     if not plan.strip():
-        note = "Claude Code did not send the plan with the question; what was planned is in the conversation above."
-        return Part(f'<p class="d">{note}</p>', note)
+        return _remark("Claude Code did not send the plan with the question; it is in the conversation above.")
     view = View(project=scene.project, room=Room(lines=200, chars=20_000))
     seen = compose_prose(plan, view)
     if not cut_text(plan.strip(), view.room).left_out:
@@ -261,7 +268,7 @@ def _nothing_more(_question: events.Question, _scene: Scene, _before: str | None
 
 
 def _any_input(question: events.Question, _scene: Scene, _before: str | None) -> Part:
-    return _json(question.input)
+    return _json(question.input) if question.input else _remark("No input.")
 
 
 def _json(value: dict[str, Any]) -> Part:

@@ -15,6 +15,7 @@ from claude_kernel.render.split import MarkdownSplitter
 from claude_kernel.render.tools import is_quiet, render_call, render_checklist, render_group
 from claude_kernel.render.turn import (
     join_bundles,
+    render_answer,
     render_compacted,
     render_footer,
     render_interrupted,
@@ -37,6 +38,7 @@ __all__ = [
     "ToolCall",
     "is_quiet",
     "join_bundles",
+    "render_answer",
     "render_call",
     "render_checklist",
     "render_compacted",

@@ -13,6 +13,8 @@ from claude_kernel.render.visible import exact_html, loose_html
 if TYPE_CHECKING:
     from pygments.lexer import Lexer  # type: ignore[import-untyped]  # Pygments ships no types
 
+_LOW_LINES = 12
+_LOW_CHARS = 360
 _LONGEST = 20_000  # lexers are regular expressions run over text we do not trust
 
 # lexer: the names it goes by in a fence and the file endings it is used for
@@ -100,6 +102,16 @@ def _class_of(path: tuple[str, ...]) -> str:
         if path[:length] in _CLASS_OF:
             return _CLASS_OF[path[:length]]
     return ""
+
+
+def in_frame(html: str, text: str, *, kind: str = "") -> str:
+    named = f' class="{kind}"' if kind else ""
+    return f"<pre{named}{focus_of(text)}><code>{html}</code></pre>"
+
+
+def focus_of(text: str) -> str:
+    """So that the keyboard can scroll what may be higher than its frame, in a narrow window too."""
+    return ' tabindex="0"' if len(text) > _LOW_CHARS or text.count("\n") >= _LOW_LINES else ""
 
 
 def highlight(source: str, language: str, *, exact: bool = False) -> str:

@@ -1,6 +1,6 @@
 """Differences between two texts, from the CLI's patch or from the texts. It knows no tool.
 
-A row is a line of `<pre>` and ends with a line break of its own, so it reads as well without the style sheet.
+A row is a line of `<pre>` and holds its line break, so it reads as well without the style sheet.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from claude_kernel.render.bundle import Part
-from claude_kernel.render.code import highlight_lines
+from claude_kernel.render.code import highlight_lines, in_frame
 from claude_kernel.render.cut import Room, count_of
 from claude_kernel.render.visible import loose_text
 
@@ -139,19 +139,20 @@ def compose_diff(diff: Diff, language: str, room: Room) -> Part:
     html, text = [], []
     for index, hunk in enumerate(rows):
         if index:
-            html.append('<span class="d">⋯</span>\n')
+            html.append('<span class="d">⋯\n</span>')
             text.append("⋯")
-        shown = highlight_lines([line.text for line in hunk], language)
-        for line, code in zip(hunk, shown, strict=True):
+        coloured = highlight_lines([line.text for line in hunk], language)
+        for line, code in zip(hunk, coloured, strict=True):
             number = f"{line.number:>{width}} " if diff.numbered else ""
             sign = _SHOWN_SIGN[line.sign]
-            html.append(f'<span{_ROW_CLASS[line.sign]}><span class="n">{number}{sign} </span>{code}</span>\n')
+            html.append(f'<span{_ROW_CLASS[line.sign]}><span class="n">{number}{sign} </span>{code}\n</span>')
             text.append(f"{number}{sign} {loose_text(line.text)}")
     if left_out:
         note = f"… {count_of(left_out, 'changed line')} left out …"
-        html.append(f'<span class="d">{note}</span>\n')
+        html.append(f'<span class="d">{note}\n</span>')
         text.append(note)
-    return Part(f'<pre class="df"><code>{"".join(html)}</code></pre>', "\n".join(text))
+    shown = "\n".join(text)
+    return Part(in_frame("".join(html), shown, kind="df"), shown)
 
 
 def _within(diff: Diff, room: Room) -> list[list[Line]]:

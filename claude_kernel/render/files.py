@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from claude_kernel.render.bundle import Part, join_parts
+from claude_kernel.render.bundle import Part
 from claude_kernel.render.calls import CallState, ToolCall
 from claude_kernel.render.code import language_of
 from claude_kernel.render.cut import count_of
@@ -43,19 +43,27 @@ def read_note(call: ToolCall, view: View) -> tuple[Note, ...]:  # noqa: ARG001  
     lines = number_in(dict_in(call.result, "file"), "numLines")
     if lines is None and not call.text:
         return ()
-    return ((count_of(lines if lines is not None else _read_text(call).count("\n") + 1, "line"), ""),)
+    source = _source(call)
+    if not source:
+        return (("empty", ""),)
+    return ((count_of(lines if lines is not None else source.count("\n") + 1, "line"), ""),)
 
 
 def read_body(call: ToolCall, view: View) -> Part:
     """A file that was read is still there: its head is enough."""
     if call.state is not CallState.DONE or call.images:
         return EMPTY
-    source = text_in(dict_in(call.result, "file"), "content") or _read_text(call)
+    source = _source(call)
+    if not source.strip("\n"):
+        return compose_quiet("Nothing in the lines asked for." if "offset" in call.input else "The file is empty.")
     return compose_code(source, language_of(_whole_path(call)), view.room.at_most(40, 4_000))
 
 
-def _read_text(call: ToolCall) -> str:
-    return _NUMBERED_LINE.sub("", _REMINDER.sub("", call.text)) if len(call.text) < 200_000 else call.text
+def _source(call: ToolCall) -> str:
+    content = text_in(dict_in(call.result, "file"), "content")
+    if content or len(call.text) >= 200_000:
+        return content or call.text
+    return _NUMBERED_LINE.sub("", _REMINDER.sub("", call.text))
 
 
 # --- writing --------------------------------------------------------------------------------------------------------
@@ -95,9 +103,18 @@ def change_body(call: ToolCall, view: View) -> Part:
     if diff is None:
         content = text_in(call.input, "content", "new_source")
         if not content:
-            return compose_quiet("Nothing written.") if call.state is CallState.DONE else EMPTY
+            return _nothing_written(call)
         return compose_code(content, language, view.room.at_most(80, 8_000))
-    return compose_diff(diff, language, view.room.at_most(100, 9_000)) if diff.hunks else EMPTY
+    if not diff.hunks:
+        return compose_quiet("No difference.")
+    return compose_diff(diff, language, view.room.at_most(100, 9_000))
+
+
+def _nothing_written(call: ToolCall) -> Part:
+    what = "cell" if call.name == "NotebookEdit" else "file"
+    if text_in(call.input, "edit_mode") == "delete":
+        return compose_quiet("The cell is deleted." if call.state is CallState.DONE else "The cell is to be deleted.")
+    return compose_quiet(f"The {what} is empty." if call.state is CallState.DONE else f"The {what} is to be empty.")
 
 
 # --- searching ------------------------------------------------------------------------------------------------------
@@ -133,4 +150,5 @@ def search_body(call: ToolCall, view: View) -> Part:
         return EMPTY
     names = [view.path(name) for name in list_in(call.result, "filenames")[:5_000] if isinstance(name, str)]
     found = text_in(call.result, "content") or "\n".join(names) or call.text
-    return join_parts([compose_output(found, view.room.at_most(60, 6_000), call.kept_at)])
+    shown = compose_output(found, view.room.at_most(60, 6_000), call.kept_at)
+    return shown if shown.html else compose_quiet("Nothing found.")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from claude_kernel.render.ansi import strip_ansi
 from claude_kernel.render.code import highlight, language_named
+from claude_kernel.render.direction import direction_of, first_direction
 from claude_kernel.render.latex import may_typeset
 from claude_kernel.render.links import find_link
 from claude_kernel.render.sanitize import sanitize
@@ -29,6 +30,8 @@ _Rule = Callable[[Any, Sequence[Any], int, Any, Any], str]
 _LONGEST_FORMULA = 4_000
 _BARE_ADDRESS = re.compile(r"https?://[^\s<>\"'`‹›\\]+[^\s<>\"'`‹›\\.,;:!?)\]}*_~]")
 _TASK = re.compile(r"\[([ xX])\] ")
+_NARROWEST_TABLE = 30
+"""Letters that stand side by side in a narrow window."""
 
 
 def render_markdown(text: str, *, project: str = "", definitions: str = "") -> str:
@@ -67,6 +70,7 @@ def _parser(project: str) -> MarkdownIt:
     )
     parser.inline.ruler.before("escape", "math_brackets", _scan_bracket_formula)
     parser.core.ruler.push("task_marks", _mark_tasks)
+    parser.core.ruler.push("directions", _mark_directions)
 
     def validate(url: str) -> bool:
         return find_link(url, project) is not None
@@ -104,6 +108,38 @@ def _mark_tasks(state: Any) -> None:
             if children and children[0].type == "text" and (mark := _TASK.match(children[0].content)):
                 box = "☐ " if mark[1] == " " else "☑ "
                 children[0].content = box + children[0].content[mark.end() :]
+
+
+_HOLDERS = ("bullet_list", "ordered_list", "blockquote", "table")
+
+
+def _mark_directions(state: Any) -> None:
+    """A list, a quotation or a table is read one way as a whole, by its first words; a paragraph by its own."""
+    holders: list[Token] = []
+    for token in state.tokens:
+        if token.nesting == 1:
+            holders.append(token)
+        elif token.nesting == -1:
+            holders.pop()
+        elif token.type == "inline":
+            found = first_direction(child.content for child in token.children or () if child.type == "text")
+            for holder in holders if found else ():
+                holder.meta.setdefault("reads", found)
+    around = ["ltr"]
+    for index, token in enumerate(state.tokens):
+        kind, _, side = token.type.rpartition("_")
+        own = token.meta.get("reads", around[-1])
+        if kind in _HOLDERS and side == "close":
+            around.pop()
+        elif kind in _HOLDERS:
+            token.meta["dir"] = own if own != around[-1] else ""
+            around.append(own)
+        elif token.type in ("th_open", "td_open") or (token.type == "paragraph_open" and token.hidden):
+            token.meta["dir"] = state.tokens[index + 2].meta["dir"] = own if own != around[-1] else ""
+        elif token.type in ("paragraph_open", "heading_open"):
+            # the browser would go by the code that it begins with
+            begins_otherwise = own == "rtl" and direction_of(state.tokens[index + 1].content) == "ltr"
+            token.meta["dir"] = "rtl" if begins_otherwise else "auto"
 
 
 def _rules(project: str) -> dict[str, _Rule]:
@@ -169,22 +205,79 @@ def _math_block(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
     return f"<p>{_formula(tokens[index].content, '$$')}</p>\n"
 
 
-def _opening(tag_suffix: str = "") -> _Rule:
-    def rule(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
-        token = tokens[index]
-        return "" if token.hidden else f"<{token.tag}{tag_suffix}>"
+def _directed(token: Token) -> str:
+    direction = token.meta.get("dir")
+    return f' dir="{direction}"' if direction else ""
 
-    return rule
+
+def _span_open(token: Token) -> str:
+    """Around words that are read the other way than what holds them."""
+    return f"<span{_directed(token)}>" if _directed(token) else ""
+
+
+def _span_close(token: Token) -> str:
+    return "</span>" if _directed(token) else ""
+
+
+def _open(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    return f"<{tokens[index].tag}{_directed(tokens[index])}>"
+
+
+def _open_block(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    return f"<{tokens[index].tag}{_directed(tokens[index])}>\n"
+
+
+def _paragraph_open(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    """In a tight list a paragraph has no element of its own."""
+    token = tokens[index]
+    return _span_open(token) if token.hidden else f"<p{_directed(token)}>"
+
+
+def _paragraph_close(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    ended = _span_close(tokens[index]) if tokens[index].hidden else ""
+    return ended + str(renderer.renderToken(tokens, index, options, env))
 
 
 def _ordered_list_open(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
     start = tokens[index].attrGet("start")
-    return f'<ol start="{int(start)}">\n' if start is not None else "<ol>\n"
+    counted = f' start="{int(start)}"' if start is not None else ""
+    return f"<ol{counted}{_directed(tokens[index])}>\n"
+
+
+def _table_open(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    focus = ' tabindex="0"' if _may_be_too_wide(tokens, index) else ""
+    return f'<div class="tb"{_directed(tokens[index])}{focus}><table>\n'
+
+
+def _may_be_too_wide(tokens: Sequence[Token], index: int) -> bool:
+    """Then it is scrolled, and the keyboard must be able to: by the longest word of each column."""
+    widths: list[int] = []
+    column = 0
+    for token in tokens[index:]:
+        if token.type == "tr_open":
+            column = 0
+        elif token.type == "inline":
+            widths += [0] * (column + 1 - len(widths))
+            widths[column] = max(widths[column], *(len(word) + 2 for word in (token.content or " ").split(" ")))
+            column += 1
+        elif token.type == "table_close":
+            break
+    return sum(widths) > _NARROWEST_TABLE
+
+
+def _cell_tag(tokens: Sequence[Token], index: int) -> str:
+    """A heading without words heads nothing: an empty `th` is read aloud as one."""
+    return tokens[index].tag if tokens[index + tokens[index].nesting].content.strip() else "td"
 
 
 def _cell_open(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
     side = str(tokens[index].attrGet("style") or "").removeprefix("text-align:")
-    return f'<{tokens[index].tag} align="{side}">' if side in ("left", "center", "right") else f"<{tokens[index].tag}>"
+    aligned = f' align="{side}"' if side in ("left", "center", "right") else ""
+    return f"<{_cell_tag(tokens, index)}{aligned}>{_span_open(tokens[index])}"
+
+
+def _cell_close(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    return f"{_span_close(tokens[index])}</{_cell_tag(tokens, index)}>\n"
 
 
 _FIXED_RULES: dict[str, _Rule] = {
@@ -195,12 +288,17 @@ _FIXED_RULES: dict[str, _Rule] = {
     "math_inline": _math_inline,
     "math_inline_double": _math_display,
     "math_block": _math_block,
-    "paragraph_open": _opening(' dir="auto"'),
-    "heading_open": _opening(' dir="auto"'),
-    "list_item_open": _opening(' dir="auto"'),
+    "paragraph_open": _paragraph_open,
+    "paragraph_close": _paragraph_close,
+    "heading_open": _open,
+    "bullet_list_open": _open_block,
     "ordered_list_open": _ordered_list_open,
-    "table_open": lambda *_: '<div class="tb"><table>\n',
+    "list_item_open": _open,
+    "blockquote_open": _open_block,
+    "table_open": _table_open,
     "table_close": lambda *_: "</table></div>\n",
     "th_open": _cell_open,
     "td_open": _cell_open,
+    "th_close": _cell_close,
+    "td_close": _cell_close,
 }

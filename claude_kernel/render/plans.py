@@ -94,10 +94,12 @@ def compose_checklist(items: tuple[ChecklistItem, ...]) -> Part:
     if len(items) > _MOST_ITEMS:
         more = f"{len(items) - _MOST_ITEMS:,} more"
         rows.append(Part(more, more))
-    return compose_list(rows)
+    return compose_list(rows) if rows else compose_quiet("Nothing is on the list.")
 
 
 def progress_of(items: tuple[ChecklistItem, ...]) -> str:
+    if not items:
+        return "no tasks"
     return f"{sum(item.status == 'completed' for item in items)} of {len(items)} done"
 
 
@@ -141,7 +143,7 @@ def plan_subject(call: ToolCall, view: View) -> str:  # noqa: ARG001  # a column
 
 def plan_body(call: ToolCall, view: View) -> Part:
     plan = _plan(call)
-    return compose_prose(plan, view) if plan.strip() else EMPTY
+    return compose_prose(plan, view) if plan.strip() else compose_quiet("No plan came with it.")
 
 
 def _plan(call: ToolCall) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from claude_kernel.render.ansi import render_ansi, settle, strip_ansi
 from claude_kernel.render.bundle import Part
-from claude_kernel.render.code import highlight
+from claude_kernel.render.code import highlight, in_frame
 from claude_kernel.render.cut import DEFAULT_ROOM, Room, cut_text
 from claude_kernel.render.markdown import compose_markdown, plain_prose
 from claude_kernel.render.visible import exact_html, exact_text, loose_html, loose_text, one_line
@@ -39,11 +39,14 @@ class View:
         return replace(self, room=room)
 
     def path(self, path: str) -> str:
-        """Short, and cut at its beginning: the name of a file is at the end."""
+        """Short, and cut at its beginning, between two folders if it can be: the name of a file is at the end."""
         base = self.project.rstrip("/") + "/"
         if self.project and path.startswith(base):
             path = path.removeprefix(base) or "."
-        return path if len(path) <= _LONGEST_PATH else "…" + path[-_LONGEST_PATH:]
+        if len(path) <= _LONGEST_PATH:
+            return path
+        end = path[-_LONGEST_PATH:]
+        return "…" + (end[end.index("/") :] if "/" in end[:-1] else end)
 
 
 def compose_row(title: str, subject: str, notes: Iterable[Note], body: Part, *, opened: bool, plain: Part) -> Part:
@@ -74,7 +77,7 @@ def compose_output(text: str, room: Room, kept_at: str = "") -> Part:
     middle = f'\n<span class="d">{note}</span>\n{render_ansi(excerpt.tail)}' if excerpt.left_out else ""
     shown = loose_text(strip_ansi(excerpt.joined(exact_text(kept_at))))
     # nbconvert sets a fixed-width face on code only
-    return Part(f"<pre><code>{render_ansi(excerpt.head)}{middle}</code></pre>", shown)
+    return Part(in_frame(render_ansi(excerpt.head) + middle, shown), shown)
 
 
 def compose_code(source: str, language: str, room: Room, *, exact: bool = False, kept_at: str = "") -> Part:
@@ -84,8 +87,8 @@ def compose_code(source: str, language: str, room: Room, *, exact: bool = False,
     if excerpt.left_out:
         note = exact_html(excerpt.note(kept_at))
         html += f'\n<span class="d">{note}</span>\n{highlight(excerpt.tail, language, exact=exact)}'
-    to_text = exact_text if exact else loose_text
-    return Part(f"<pre><code>{html}</code></pre>", to_text(excerpt.joined(kept_at)))
+    shown = (exact_text if exact else loose_text)(excerpt.joined(kept_at))
+    return Part(in_frame(html, shown), shown)
 
 
 def compose_prose(text: str, view: View) -> Part:
@@ -99,14 +102,14 @@ def compose_prose(text: str, view: View) -> Part:
 
 def compose_list(items: Iterable[Part]) -> Part:
     kept = list(items)
-    html = "".join(f"<li>{item.html}</li>" for item in kept)
+    html = "".join(f'<li dir="auto">{item.html}</li>' for item in kept)
     return Part(f'<ul class="todo">{html}</ul>' if kept else "", "\n".join(item.text for item in kept))
 
 
 def compose_quiet(text: str) -> Part:
     """A remark of a few lines at most."""
     text = cut_text(text.strip(), Room(lines=12, chars=1_500)).joined()
-    return Part(f'<div class="sub d">{loose_html(text)}</div>', loose_text(text))
+    return Part(f'<div class="sub d" dir="auto">{loose_html(text)}</div>', loose_text(text))
 
 
 def error_text(text: str) -> str:

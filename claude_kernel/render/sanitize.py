@@ -28,7 +28,9 @@ _TAG_NAMES = (
 )
 TAGS = frozenset(_TAG_NAMES.split())
 
-_TEXT_BLOCKS = ("p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "td", "th")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_DIRECTED = ("blockquote", "b", "div", *_HEADINGS, "li", "ol", "p", "pre", "span", "td", "th", "ul")
+_SCROLLED = ("div", "pre")
 
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")
 _NUMBER = re.compile(r"\d{1,9}\Z")
@@ -46,9 +48,11 @@ def _filter(_tag: str, attribute: str, value: str) -> str | None:
 
 @cache
 def _cleaner() -> nh3.Cleaner:
-    values: dict[str, dict[str, set[str]]] = {tag: {"dir": {"auto"}} for tag in _TEXT_BLOCKS}
+    values: dict[str, dict[str, set[str]]] = {tag: {"dir": {"auto", "ltr", "rtl"}} for tag in _DIRECTED}
     for tag in ("td", "th"):
         values[tag]["align"] = {"left", "center", "right"}
+    for tag in _SCROLLED:
+        values[tag]["tabindex"] = {"0"}
     values["a"] = {"target": {"_blank"}}
     values["details"] = {"open": {""}}
     return nh3.Cleaner(

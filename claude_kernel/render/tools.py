@@ -98,8 +98,10 @@ def _agent_body(call: ToolCall, view: View) -> Part:
     background = isinstance(call.result, dict) and call.result.get("isAsync") is True
     if background:
         parts.append(compose_quiet("Working in the background."))
-    elif call.state is CallState.DONE and (report := _report(call)):
-        parts.append(compose_prose(report, view.with_room(view.room.at_most(60, 6_000))))
+    elif call.state is CallState.DONE:
+        report = _report(call)
+        room = view.with_room(view.room.at_most(60, 6_000))
+        parts.append(compose_prose(report, room) if report else compose_quiet("No report."))
     elif not parts:
         parts.append(compose_prose(text_in(call.input, "prompt"), view.with_room(view.room.at_most(30, 3_000))))
     return join_parts(parts)
@@ -109,7 +111,8 @@ def _report(call: ToolCall) -> str:
     """The agent's own words; the text of the result wraps them in notes for the model (subagent_tools.jsonl)."""
     said = [text_in(block, "text") for block in list_in(call.result, "content")]
     own = [words for words in said if not words.startswith("<tools-used-before-summary>")]
-    return "\n\n".join(own).strip() if said else call.text.strip()
+    structured = isinstance(call.result, dict) and isinstance(call.result.get("content"), list)
+    return "\n\n".join(own).strip() if structured else call.text.strip()
 
 
 _READ = Tool("Read", files.path_of, files.read_note, files.read_body)
@@ -219,8 +222,8 @@ def compose_call(call: ToolCall, view: View) -> Part:
     body = join_parts([tool.body(call, view), _ending(call, tool, view)])
     pictures = compose_images(call.images) if call.images and not tool.in_notebook else EMPTY
     if not body.html and not pictures.html:
-        body = compose_code(pretty_json(call.input), "json", view.room, exact=True)
-        body = Part(body.html, "")
+        given = compose_code(pretty_json(call.input), "json", view.room, exact=True) if call.input else None
+        body = Part(given.html if given else compose_quiet("No input.").html, "")
     body = join_parts([body, pictures])
     opened = _opens(call, tool) or bool(pictures.html)
     plain = body if opened else tool.plain(call, view.with_room(Room(20, 2_000))) if tool.plain else EMPTY
@@ -298,5 +301,10 @@ def _folded(run: Sequence[ToolCall], rows: Sequence[Part], view: View) -> Part:
 def render_checklist(calls: Sequence[ToolCall]) -> Bundle:
     """The one checklist of a turn, as it stands after these calls."""
     items = plans.gather_checklist(calls)
+    refused = [call for call in calls if call.state in (CallState.FAILED, CallState.DENIED)]
+    if not items and refused:  # there is no list, and a reason
+        return publish(compose_call(refused[-1], View()))
     body = plans.compose_checklist(items)
-    return publish(compose_row("Plan", plans.progress_of(items), [], body, opened=True, plain=body))
+    opened = bool(items)
+    plain = body if opened else EMPTY
+    return publish(compose_row("Plan", plans.progress_of(items), [], body, opened=opened, plain=plain))

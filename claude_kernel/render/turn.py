@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import time
 from html import escape
 
 from claude_kernel.protocol.events import ConversationCompacted, RateLimited, Usage
 from claude_kernel.render.ansi import strip_ansi
 from claude_kernel.render.bundle import Bundle, Part, join_parts, publish
+from claude_kernel.render.code import focus_of
 from claude_kernel.render.cut import Room, cut_text
 from claude_kernel.render.figures import dollars_text, seconds_text, tokens_text
 from claude_kernel.render.markdown import compose_markdown, plain_prose
-from claude_kernel.render.rows import EMPTY, compose_output, compose_row, indented
+from claude_kernel.render.rows import EMPTY, compose_output, compose_quiet, compose_row, indented
 from claude_kernel.render.visible import exact_html, exact_text, loose_html, loose_text, one_line
 
 _THINKING_ROOM = Room(lines=200, chars=16_000)
 _MODEL_PREFIX = "claude-"
+_QUOTED = re.compile("“([^”]*)”")
 
 
 def render_text(text: str, *, project: str = "", definitions: str = "") -> Bundle:
@@ -30,7 +33,9 @@ def render_thinking(text: str, seconds: float | None = None, *, streaming: bool 
     lines = [line for line in words.split("\n") if line.strip()]
     subject = (lines[-1] if streaming else lines[0]).strip() if lines else ""
     excerpt = cut_text(words, _THINKING_ROOM)
-    body = Part(f'<pre dir="auto">{loose_html(excerpt.joined())}</pre>', "") if words else EMPTY
+    body = Part(f'<pre dir="auto"{focus_of(words)}>{loose_html(excerpt.joined())}</pre>', "")
+    if not words:
+        body = compose_quiet("The thought itself is not shown.")
     note = (seconds_text(seconds), "") if seconds is not None else ("", "")
     title = "Thinking" if streaming else "Thought"
     return publish(compose_row(title, subject, [note], body, opened=False, plain=EMPTY))
@@ -63,7 +68,7 @@ def render_footer(
         f"context {_percent(context_fraction)}" if context_fraction is not None else "",
     ]
     line = " · ".join(exact_text(word) for word in words if word)
-    return publish(Part(f'<p class="foot">{escape(line)}</p>', line))
+    return publish(Part(f'<p class="foot">{escape(line)}</p>' if line else "", line))
 
 
 def _percent(fraction: float) -> str:
@@ -100,10 +105,18 @@ def render_record(verdict: str, rest: str = "", exact: str = "", *, good: bool =
     mark, name = ("✓", "ok") if good else ("✗", "no")
     thing = one_line(exact, 200)
     html = f'<b><span class="{name}">{mark}</span> {loose_html(verdict)}</b>'
-    html += f" {loose_html(one_line(rest, 300))}" if rest else ""
+    html += " " + _QUOTED.sub(r'“<span dir="auto">\1</span>”', loose_html(one_line(rest, 300))) if rest else ""
     html += f" <code>{exact_html(thing)}</code>" if thing else ""
     words = [mark, loose_text(verdict), loose_text(one_line(rest, 300)), exact_text(thing)]
     return publish(Part(f'<p class="rec">{html}</p>', " ".join(word for word in words if word)))
+
+
+def render_answer(asked: str, answer: str, when: str) -> Bundle:
+    """One question of a form. Each part is read its own way, or the arrow would point to the question."""
+    html = f'<b><span class="ok">✓</span> You answered</b> <span dir="auto">{loose_html(one_line(asked, 200))}</span>'
+    html += f' → <b dir="auto">{loose_html(one_line(answer, 200))}</b> · {escape(when)}'
+    words = f"✓ You answered {one_line(asked, 200)} → {one_line(answer, 200)} · {when}"
+    return publish(Part(f'<p class="rec">{html}</p>', loose_text(words)))
 
 
 def render_interrupted() -> Bundle:

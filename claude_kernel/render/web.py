@@ -17,6 +17,7 @@ from claude_kernel.render.rows import (
     compose_list,
     compose_output,
     compose_prose,
+    compose_quiet,
     list_in,
     number_in,
     pretty_json,
@@ -67,7 +68,10 @@ def web_search_body(call: ToolCall, view: View) -> Part:
     hits = _hits(call)
     if hits:
         return compose_list(compose_link(url, title or url) for url, title in hits[:_MOST_LINKS])
-    return compose_output(call.text, view.room.at_most(60, 6_000)) if call.state is CallState.DONE else EMPTY
+    if call.state is not CallState.DONE:
+        return EMPTY
+    told = compose_output(call.text, view.room.at_most(60, 6_000))
+    return told if told.html else compose_quiet("Nothing found.")
 
 
 # --- anything else --------------------------------------------------------------------------------------------------
@@ -94,6 +98,8 @@ def generic_body(call: ToolCall, view: View) -> Part:
     answer = _IMAGE_SOURCE.sub("", call.text) if call.images else call.text
     if call.state is CallState.DONE and answer.strip():
         parts.append(compose_output(answer, view.room.shrunk(0.6), call.kept_at))
+    elif call.state is CallState.DONE and not call.images:
+        parts.append(compose_quiet("No output."))
     return join_parts(parts)
 
 

@@ -30,7 +30,7 @@ def test_rows_stand_on_lines_of_their_own_also_without_a_style_sheet() -> None:
     diff = find_patch_diff(PATCH)
     assert diff is not None
     html = compose_diff(diff, "python", Room()).html
-    assert '<span class="del"><span class="n">10 − </span>b</span>\n<span class="add">' in html
+    assert '<span class="del"><span class="n">10 − </span>b\n</span><span class="add">' in html
 
 
 @pytest.mark.parametrize("patch", [None, [], "x", [1], [{}], [{"lines": 3}], {"lines": []}])

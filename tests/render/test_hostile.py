@@ -49,7 +49,9 @@ class Wall(HTMLParser):
         if name == "class":
             return set(value.split()) <= CLASSES
         if name == "dir":
-            return value == "auto"
+            return value in ("auto", "ltr", "rtl")
+        if name == "tabindex":
+            return tag in ("div", "pre") and value == "0"
         if name == "href":
             return bool(ADDRESS.match(value)) and ("://" in value or ".." not in value.split("/"))
         if name == "src":
