@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from claude_kernel.demo import NAME as DEMO
+from claude_kernel.demo import demo_command
 from claude_kernel.errors import CliNotFound, UsageError
 from claude_kernel.protocol.dialects import Dialect
 from claude_kernel.protocol.framing import DEFAULT_LIMIT
@@ -46,7 +48,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How a conversation is to be held. Everything has a sensible default."""
 
     cli: str | tuple[str, ...] | None = None
-    """The executable, or a whole command; found by itself where `None`."""
+    """The executable, or a whole command; `demo` is the offline demo; found by itself where `None`."""
     cwd: str = "."
     dialect: str = "direct"
     model: str | None = None
@@ -82,6 +84,8 @@ def find_cli(explicit: str | Sequence[str] | None = None, environ: Mapping[str, 
     environ = os.environ if environ is None else environ
     if explicit is not None and not isinstance(explicit, str):
         return list(explicit)
+    if explicit == DEMO:
+        return demo_command()
     for named, where in ((explicit, "given"), (environ.get("CLAUDE_CODE_PATH"), "in CLAUDE_CODE_PATH")):
         if named:
             found = shutil.which(os.path.expanduser(named), path=environ.get("PATH"))

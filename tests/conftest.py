@@ -12,6 +12,7 @@ from support.real_cli import MISSING, cli_environment, find_cli
 SLOW = frozenset(
     {
         "children/test_children",
+        "demo/test_demo",
         "render/test_hostile",
         "render/test_tools",
         "test_conversation",
