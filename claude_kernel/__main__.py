@@ -7,7 +7,9 @@ def main() -> None:
     from ipykernel.kernelapp import IPKernelApp
 
     from claude_kernel.kernel import ClaudeKernel
+    from claude_kernel.settings import ClaudeSettings
 
+    IPKernelApp.classes = [*IPKernelApp.classes, ClaudeSettings]
     IPKernelApp.launch_instance(kernel_class=ClaudeKernel)
 
 

@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -106,6 +106,15 @@ class Spent(msgspec.Struct):
             self.by_model[model] = self.by_model.get(model, 0.0) + cost
 
 
+class Setting(NamedTuple):
+    """What was configured, and where: a row of `%claude config`."""
+
+    name: str
+    value: str
+    source: str
+    about: str
+
+
 class Conversation:
     def __init__(
         self,
@@ -114,8 +123,13 @@ class Conversation:
         ask: AskPerson = refuse,
         tools: Toolbox | None = None,
         timing: Timing | None = None,
+        settings: tuple[Setting, ...] = (),
+        notices: tuple[str, ...] = (),
     ) -> None:
         self.options = options
+        self.settings = settings
+        self.notices = notices
+        """Told once, at the top of the first cell."""
         self.tools = tools
         self.folder = Path(os.path.abspath(os.path.expanduser(options.cwd)))
         self.spent = Spent()
@@ -242,7 +256,7 @@ class Conversation:
         """What happened between two cells, and what the person should know once."""
         if not self.trust.trusted:
             self._tell_once(self.trust.notice())
-        for notice in self.session.notices:
+        for notice in (*self.notices, *self.session.notices):
             self._tell_once(notice)
         news, self._news = self._news, []
         for bundle in news:

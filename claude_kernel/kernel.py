@@ -7,16 +7,13 @@ Everything else is the kernel's documented interface.
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any
 
 from ipykernel.ipkernel import IPythonKernel
-from traitlets import Enum, Unicode
 
 from claude_kernel import __version__
 from claude_kernel.cells import Cell, is_complete, read_cell
-from claude_kernel.cli import EFFORTS, MODES, Options
 from claude_kernel.completion import describe, find_completions
 from claude_kernel.conversation import Conversation
 from claude_kernel.errors import ClaudeKernelError
@@ -29,9 +26,9 @@ from claude_kernel.faces import (
     peek_type,
     show_bundle,
 )
-from claude_kernel.prompts import WAYS, Asker, KernelFront
-from claude_kernel.protocol.dialects import DIALECTS
+from claude_kernel.prompts import Asker, KernelFront
 from claude_kernel.render import Bundle, render_notice, render_printed, render_trouble
+from claude_kernel.settings import load_settings
 from claude_kernel.steering import steer
 from claude_kernel.tools.toolbox import Toolbox
 from claude_kernel.trouble import Trouble, trouble_of
@@ -62,22 +59,10 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
         {"text": "Markdown", "url": "https://commonmark.org/help"},
     ]
 
-    cli = Unicode("", help="The claude executable. Empty: found by itself.").tag(config=True)
-    model = Unicode("", help="The model to begin with. Empty: Claude Code's own default.").tag(config=True)
-    mode = Enum(("", *MODES), "", help="The permission mode to begin with.").tag(config=True)
-    effort = Enum(("", *EFFORTS), "", help="How hard Claude thinks.").tag(config=True)
-    dialect = Enum(tuple(DIALECTS), "direct", help="How messages to the CLI are written.").tag(config=True)
-    display = Enum(
-        ("auto", "rich", "plain"), "auto", help="Rich outputs, plain text, or whichever suits the front end."
-    ).tag(config=True)
-
-    prompts = Enum(
-        WAYS, "auto", help="How you are asked: with buttons, by typed input, not at all, or as the front end can."
-    ).tag(config=True)
-
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         keep_recent_lines()
+        self._loaded = load_settings(self.parent)
         self._conversation: Conversation | None = None
         self._warmed = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -94,16 +79,14 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
     def conversation(self) -> Conversation:
         """Made when it is first needed: the kernel answers before anything is started."""
         if self._conversation is None:
-            options = Options(
-                cli=self.cli or None,
-                cwd=os.getcwd(),
-                model=self.model or None,
-                mode=self.mode or None,
-                effort=self.effort or None,
-                dialect=self.dialect,
+            settings, rows, problems = self._loaded
+            self._conversation = Conversation(
+                settings.options(),
+                ask=Asker(KernelFront(self), settings.prompts),
+                tools=Toolbox(self.shell, prefix="%%python\n"),
+                settings=rows,
+                notices=problems,
             )
-            tools = Toolbox(self.shell, prefix="%%python\n")
-            self._conversation = Conversation(options, ask=Asker(KernelFront(self), self.prompts), tools=tools)
         return self._conversation
 
     # --- cells ----------------------------------------------------------------------------------------------------
@@ -162,8 +145,9 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
     def _is_plain(self, cell_id: str | None, allow_stdin: bool) -> bool:
         """Consoles ignore updates of what they have shown. They send no cell id, as notebooks do, and take input, as
         nbclient does not."""
-        if self.display != "auto":
-            return bool(self.display == "plain")
+        display = self._loaded.settings.display
+        if display != "auto":
+            return bool(display == "plain")
         return cell_id is None and allow_stdin
 
     def _store(self, code: str) -> None:

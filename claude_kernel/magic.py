@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from IPython.lib.pretty import pretty
 
-from claude_kernel.cli import MODES, Options
+from claude_kernel.cli import MODES
 from claude_kernel.conversation import CellEnd, Conversation
 from claude_kernel.errors import ClaudeKernelError, UsageError
 from claude_kernel.faces import KernelPaper, interruptible, mend_comms, show_bundle
@@ -29,6 +29,7 @@ from claude_kernel.prompts import Asker, KernelFront
 from claude_kernel.protocol.events import Image
 from claude_kernel.render import render_printed
 from claude_kernel.reply import Reply
+from claude_kernel.settings import load_settings
 from claude_kernel.steering import COMMANDS, steer
 from claude_kernel.terminal import TerminalFront, TerminalPaper
 from claude_kernel.tools.toolbox import Toolbox
@@ -63,6 +64,7 @@ class Claude:
         self._shell = shell
         self._kernel = getattr(shell, "kernel", None)
         self._tools = Toolbox(shell)
+        self._loaded = load_settings(shell.parent)
         self.conversations: dict[str, Conversation] = {}
         self.last: Reply | None = None
 
@@ -160,10 +162,13 @@ class Claude:
     def conversation(self, name: str) -> Conversation:
         talk = self.conversations.get(name)
         if talk is None:
+            settings, rows, problems = self._loaded
             front = KernelFront(self._kernel) if self._kernel is not None else TerminalFront()
             # A terminal shows no cards, and needs no proof of it.
-            asker = Asker(front, "auto" if self._kernel is not None else "stdin")
-            talk = self.conversations[name] = Conversation(Options(), ask=asker, tools=self._tools)
+            way = settings.prompts if self._kernel is not None or settings.prompts == "never" else "stdin"
+            talk = self.conversations[name] = Conversation(
+                settings.options(), ask=Asker(front, way), tools=self._tools, settings=rows, notices=problems
+            )
         return talk
 
     @property
@@ -173,8 +178,11 @@ class Claude:
     @property
     def _plain(self) -> bool:
         """Consoles cannot update what they have shown; they send no cell id, and take input."""
-        if self._kernel is None:
+        display = self._loaded.settings.display
+        if self._kernel is None or display == "plain":
             return True
+        if display == "rich":
+            return False
         asked = self._kernel.get_parent("shell")
         typed = bool(asked.get("content", {}).get("allow_stdin", False))
         return not asked.get("metadata", {}).get("cellId") and typed

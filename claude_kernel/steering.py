@@ -157,6 +157,14 @@ async def _cell(talk: Conversation, rest: list[str]) -> str:
     return "The code stands in a new cell below. It was not run."
 
 
+async def _config(talk: Conversation, _rest: list[str]) -> str:
+    if not talk.settings:
+        raise UsageError("This conversation was not configured from outside.")
+    rows = [(f"`{row.name}`", f"{f'`{row.value}`' if row.value else 'empty'}, {row.source}") for row in talk.settings]
+    problems = [f"- {problem}" for problem in talk.notices]
+    return "\n".join([_table(("setting", "value, and where it comes from"), rows), "", *problems])
+
+
 async def _log(_talk: Conversation, _rest: list[str]) -> str:
     lines = recent_lines()
     return "```\n" + ("\n".join(lines).replace("```", "'''") or "nothing yet") + "\n```"
@@ -193,6 +201,7 @@ COMMANDS: dict[str, Command] = {
     "new": Command(_new, "begin a new conversation"),
     "stop": Command(_stop, "stop Claude Code and all it is running"),
     "restart": Command(_restart, "start Claude Code anew and go on"),
+    "config": Command(_config, "the settings, and where each comes from"),
     "log": Command(_log, "the last messages to and from Claude Code"),
     "help": Command(_help, "this table"),
 }

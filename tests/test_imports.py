@@ -20,7 +20,7 @@ LAYERS = [
     {"session"},
     {"chat", "conversation"},
     {"steering"},
-    {"completion", "faces"},
+    {"completion", "faces", "settings"},
     {"kernel", "magic"},
     {"__main__"},
 ]
@@ -37,7 +37,7 @@ NARROW = {
 """These know less than their height would let them: rendering is pure, asking and showing know no session."""
 
 JUPYTER = {"ipykernel", "ipywidgets", "IPython", "jupyter_client", "traitlets", "zmq", "comm"}
-FACES = {"kernel", "magic", "__main__", "prompts"}
+FACES = {"kernel", "magic", "__main__", "prompts", "settings"}
 """All that know Jupyter. The others run wherever a loop does."""
 
 

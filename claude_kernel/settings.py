@@ -1,0 +1,162 @@
+"""What can be configured, and where each value comes from: Jupyter's own means, for the kernel and the magic alike.
+
+From weak to strong: the default, `jupyter_claude_config.py` or `.json` in Jupyter's folders (the machine's first, the
+person's last), IPython's own configuration, the environment, the command line. A value that cannot be is told and left
+out; the kernel starts all the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jupyter_core.paths import jupyter_config_path
+from traitlets import Enum, TraitError, Unicode
+from traitlets.config import Application, Config, Configurable
+from traitlets.config.loader import ConfigFileNotFound, JSONFileConfigLoader, LazyConfigValue, PyFileConfigLoader
+
+from claude_kernel.cli import EFFORTS, MODES, Options
+from claude_kernel.conversation import Setting
+from claude_kernel.prompts import WAYS
+from claude_kernel.protocol.dialects import DIALECTS
+
+FILE = "jupyter_claude_config"
+_LOADERS = {".json": JSONFileConfigLoader, ".py": PyFileConfigLoader}
+
+
+class ClaudeSettings(Configurable):
+    """`c.ClaudeSettings.model = "haiku"` in a file, `--ClaudeSettings.model=haiku` or CLAUDE_KERNEL_MODEL=haiku."""
+
+    cli = Unicode("", help="The `claude` executable; `demo` for the offline demo. Empty: found by itself.").tag(
+        config=True
+    )
+    model = Unicode("", help="The model to begin with. Empty: Claude Code's own default.").tag(config=True)
+    mode = Enum(("", *MODES), "", help="The permission mode to begin with. Empty: Claude Code's own default.").tag(
+        config=True
+    )
+    effort = Enum(("", *EFFORTS), "", help="How hard Claude thinks. Empty: the model's own default.").tag(config=True)
+    prompts = Enum(
+        WAYS, "auto", help="How you are asked: with buttons, by typed input, not at all, or as the front end can."
+    ).tag(config=True)
+    display = Enum(
+        ("auto", "rich", "plain"), "auto", help="Rich outputs, plain text, or whichever suits the front end."
+    ).tag(config=True)
+    dialect = Enum(tuple(DIALECTS), "direct", help="How messages to the CLI are written.").tag(config=True)
+
+    def options(self) -> Options:
+        return Options(
+            cli=self.cli or None,
+            cwd=os.getcwd(),
+            model=self.model or None,
+            mode=self.mode or None,
+            effort=self.effort or None,
+            dialect=self.dialect,
+        )
+
+
+class Loaded(NamedTuple):
+    settings: ClaudeSettings
+    rows: tuple[Setting, ...]
+    problems: tuple[str, ...]
+    """Values that cannot be and files that cannot be read, each with where and what instead."""
+
+
+def load_settings(app: Application | None = None, environ: Mapping[str, str] | None = None) -> Loaded:
+    """`app` is the IPython application we run in, which has read its own files and the command line."""
+    settings, sources, problems = ClaudeSettings(), dict[str, str](), list[str]()
+    for source, values in _sources(app, os.environ if environ is None else environ, problems):
+        for name, value in values.items():
+            if isinstance(value, LazyConfigValue):
+                continue
+            if name not in NAMES:
+                problems.append(f"There is no setting `{name}` ({source}). There are: {', '.join(NAMES)}.")
+                continue
+            try:
+                setattr(settings, name, value)
+            except TraitError:
+                problems.append(f"`{name}` cannot be {value!r} ({source}). {_expected(name)}")
+            else:
+                sources[name] = source
+    rows = tuple(
+        Setting(name, str(getattr(settings, name)), sources.get(name, "default"), str(trait.help))
+        for name, trait in _traits()
+    )
+    return Loaded(settings, rows, tuple(problems))
+
+
+def variable_of(name: str) -> str:
+    return f"CLAUDE_KERNEL_{name.upper()}"
+
+
+def settings_table() -> str:
+    """The table of the documentation."""
+    rows = []
+    for name, trait in _traits():
+        values = " ".join(f"`{value}`" for value in getattr(trait, "values", ()) if value)
+        default = f"`{trait.default_value}`" if trait.default_value else "empty"
+        about = f"{trait.help} {values}".strip()
+        rows.append(f"| `ClaudeSettings.{name}` | `{variable_of(name)}` | {default} | {about} |")
+    return "\n".join(["| setting | environment | default | what it is |", "|---|---|---|---|", *rows])
+
+
+def put_table(page: str) -> str:
+    """The page of the documentation, with the table as it is now."""
+    head, mark, rest = page.partition("<!-- settings: written by `scripts/docs` -->\n")
+    tail = rest[rest.index("<!-- /settings -->") :]
+    return f"{head}{mark}{settings_table()}\n{tail}"
+
+
+def _sources(
+    app: Application | None, environ: Mapping[str, str], problems: list[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    section = ClaudeSettings.__name__
+    for path in _files():
+        try:
+            loaded = _LOADERS[path.suffix](path.name, path=str(path.parent)).load_config()
+        except ConfigFileNotFound:
+            continue
+        except Exception as error:  # a configuration file is a person's code, or a person's JSON
+            problems.append(f"`{path}` cannot be read: {type(error).__name__}: {error}")
+            continue
+        yield f"`{path}`", _of(loaded, section)
+    told = app.cli_config if app is not None else Config()
+    if app is not None:
+        given = _of(told, section)
+        own = {name: value for name, value in _of(app.config, section).items() if name not in given}
+        yield "IPython's configuration", own
+    yield from (
+        (f"environment, {variable_of(name)}", {name: environ[variable_of(name)]})
+        for name in NAMES
+        if environ.get(variable_of(name))
+    )
+    yield "command line", _of(told, section)
+
+
+def _of(config: Config, section: str) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in config[section].items()} if section in config else {}
+
+
+def _plain(value: Any) -> Any:
+    """A value of the command line that waits for its trait to say of which type it is; all of ours are text."""
+    return str(value) if isinstance(value, str) else value
+
+
+def _files() -> Iterator[Path]:
+    """Jupyter lists its folders from strong to weak."""
+    for folder in reversed(jupyter_config_path()):
+        for suffix in _LOADERS:
+            yield Path(folder, f"{FILE}{suffix}")
+
+
+def _traits() -> Iterator[tuple[str, Any]]:
+    yield from ClaudeSettings.class_own_traits(config=True).items()
+
+
+NAMES = tuple(name for name, _ in _traits())
+
+
+def _expected(name: str) -> str:
+    values = getattr(dict(_traits())[name], "values", None)
+    return f"It may be {', '.join(filter(None, values))}." if values else "It must be text."
