@@ -22,7 +22,7 @@ LAYERS = [
     {"steering"},
     {"completion", "faces", "settings"},
     {"kernel", "magic"},
-    {"__main__"},
+    {"__main__", "commands"},
 ]
 NARROW = {
     "render": {"errors", "protocol"},
@@ -37,7 +37,7 @@ NARROW = {
 """These know less than their height would let them: rendering is pure, asking and showing know no session."""
 
 JUPYTER = {"ipykernel", "ipywidgets", "IPython", "jupyter_client", "traitlets", "zmq", "comm"}
-FACES = {"kernel", "magic", "__main__", "prompts", "settings"}
+FACES = {"commands", "kernel", "magic", "__main__", "prompts", "settings"}
 """All that know Jupyter. The others run wherever a loop does."""
 
 
