@@ -63,10 +63,10 @@ class Loaded(NamedTuple):
     """Values that cannot be and files that cannot be read, each with where and what instead."""
 
 
-def load_settings(app: Application | None = None, environ: Mapping[str, str] | None = None) -> Loaded:
-    """`app` is the IPython application we run in, which has read its own files and the command line."""
+def load_settings(parent: Configurable | None = None, environ: Mapping[str, str] | None = None) -> Loaded:
+    """`parent` is what we run in: the IPython application above it has read its own files and the command line."""
     settings, sources, problems = ClaudeSettings(), dict[str, str](), list[str]()
-    for source, values in _sources(app, os.environ if environ is None else environ, problems):
+    for source, values in _sources(_find_app(parent), os.environ if environ is None else environ, problems):
         for name, value in values.items():
             if isinstance(value, LazyConfigValue):
                 continue
@@ -106,6 +106,13 @@ def put_table(page: str) -> str:
     head, mark, rest = page.partition("<!-- settings: written by `scripts/docs` -->\n")
     tail = rest[rest.index("<!-- /settings -->") :]
     return f"{head}{mark}{settings_table()}\n{tail}"
+
+
+def _find_app(part: Configurable | None) -> Application | None:
+    """A shell in a terminal belongs to the application itself, one in a kernel to the kernel."""
+    while part is not None and not isinstance(part, Application):
+        part = part.parent
+    return part
 
 
 def _sources(

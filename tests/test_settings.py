@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from support.talk import run
-from traitlets.config import Application, Config
+from traitlets.config import Application, Config, Configurable
 
 from claude_kernel.conversation import Conversation
 from claude_kernel.errors import UsageError
@@ -33,8 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def app(files: dict[str, Any] | None = None, told: dict[str, Any] | None = None) -> Application:
     """An application that has read its files and its command line."""
     both = Config({"ClaudeSettings": (files or {}) | (told or {})})
-    found: Any = SimpleNamespace(config=both, cli_config=Config({"ClaudeSettings": told or {}}))
-    return found  # type: ignore[no-any-return]
+    return Application(config=both, cli_config=Config({"ClaudeSettings": told or {}}))
 
 
 def source_of(name: str, loaded: Loaded) -> str:
@@ -131,3 +129,9 @@ def test_a_conversation_of_a_program_has_no_configuration() -> None:
             await steer(Conversation(load_settings(environ={}).settings.options()), "config")
 
     run(scene())
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_shell_in_a_kernel_finds_the_application_above_it() -> None:
+    kernel = Configurable(parent=app({"model": "three"}, {"model": "five"}))
+    assert load_settings(kernel, {}).settings.model == "five"
