@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import signal
 import sys
 import time
@@ -14,11 +15,13 @@ from uuid import uuid4
 
 from claude_kernel.demo.rules import MODES, Rules
 from claude_kernel.demo.scenes import COMMANDS, play
+from claude_kernel.demo.shelf import Conversation, NotKept, Shelf
 from claude_kernel.demo.tools import TOOLS, Done
 from claude_kernel.demo.turn import MODEL, Stopped, Turn
 from claude_kernel.demo.wire import Json, Refused, Wire
 
 VERSION = "offline demo"
+_YES = ("1", "true", "yes", "on")
 _ACCOUNT = {"apiProvider": "nobody: the offline demo needs no account"}
 _MODELS = [
     {"value": "default", "displayName": "Offline demo", "description": "A script, not a model. It costs nothing."}
@@ -26,14 +29,15 @@ _MODELS = [
 
 
 class Demo:
-    """One conversation. `servers` are the notebook's own, with the names of their tools."""
+    """One process. `servers` are the notebook's own, with the names of their tools."""
 
-    def __init__(self, wire: Wire, rules: Rules, session_id: str, servers: list[str], schema: Json | None) -> None:
+    def __init__(
+        self, wire: Wire, rules: Rules, conversation: Conversation, servers: list[str], schema: Json | None
+    ) -> None:
         self.wire = wire
         self.rules = rules
-        self.session_id = session_id
+        self.conversation = conversation
         self.schema = schema
-        self.prompts: list[str] = []
         self._servers: dict[str, list[str]] = {name: [] for name in servers}
         self._asked_servers = False
         self._queue: asyncio.Queue[Json | None] = asyncio.Queue()
@@ -47,7 +51,10 @@ class Demo:
     # --- rows -----------------------------------------------------------------------------------------------------
 
     def row(self, kind: str, **fields: Any) -> None:
-        self.wire.send(kind, session_id=self.session_id, uuid=str(uuid4()), **fields)
+        uuid = str(uuid4())
+        if kind in ("assistant", "user") and fields.get("parent_tool_use_id") is None:
+            self.conversation.note_row(uuid)
+        self.wire.send(kind, session_id=self.conversation.id, uuid=uuid, **fields)
 
     def system(self, subtype: str, **fields: Any) -> None:
         self.row("system", subtype=subtype, **fields)
@@ -97,9 +104,15 @@ class Demo:
         elif subtype == "set_model":
             answer = {"model": MODEL}
         elif subtype == "get_context_usage":
-            characters = sum(map(len, self.prompts))
+            characters = sum(map(len, self.conversation.prompts))
             rows = [{"name": "Characters you have typed (a script has no context)", "tokens": characters}]
             answer = {"categories": rows, "totalTokens": characters, "maxTokens": 200_000}
+        elif subtype == "rewind_files":
+            dry_run = bool(request.get("dry_run"))
+            answer = self.conversation.rewind(str(request.get("user_message_id")), dry_run=dry_run)
+            if not answer["canRewind"] and not dry_run:
+                self.wire.refuse(request_id, answer["error"])
+                return
         else:
             self.wire.refuse(request_id, f"Unsupported control request subtype: {subtype}")
             return
@@ -123,6 +136,8 @@ class Demo:
     async def _run_turn(self, row: Json) -> None:
         began = time.monotonic()
         turn = _read_prompt(self, row)
+        if not turn.text.startswith("/"):
+            self.conversation.say(turn.text or "(an image)", str(row.get("uuid") or uuid4()))
         end: Json = {"subtype": "success", "is_error": False, "terminal_reason": "completed"}
         try:
             await self._ask_servers()
@@ -165,9 +180,8 @@ class Demo:
         )
 
     def start_anew(self) -> None:
-        self.prompts.clear()
-        self.session_id = str(uuid4())
-        self.row("conversation_reset", new_conversation_id=self.session_id)
+        self.conversation = self.conversation.anew()
+        self.row("conversation_reset", new_conversation_id=self.conversation.id)
 
     # --- the notebook's own tools ---------------------------------------------------------------------------------
 
@@ -229,7 +243,11 @@ def main(arguments: list[str]) -> int:
     if given.version:
         sys.stdout.write(f"{VERSION}\n")
         return 0
-    asyncio.run(_talk(given))
+    try:
+        conversation = _open(given)
+    except NotKept as problem:
+        return _give_up(given, str(problem))
+    asyncio.run(_talk(given, conversation))
     return 0
 
 
@@ -241,6 +259,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--allowedTools", default="")
     parser.add_argument("--disallowedTools", default="")
     parser.add_argument("--resume")
+    parser.add_argument("--resume-session-at")
     parser.add_argument("--session-id")
     parser.add_argument("--fork-session", action="store_true")
     parser.add_argument("--mcp-config")
@@ -248,11 +267,46 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _talk(given: argparse.Namespace) -> None:
+def _open(given: argparse.Namespace) -> Conversation:
+    config = os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude"
+    checkpointing = os.environ.get("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "").lower() in _YES
+    shelf = Shelf(Path(config, "claude-kernel", "demo"))
+    conversation = Conversation(shelf, Path.cwd().resolve(), _session_id(given), checkpointing=checkpointing)
+    if given.resume:
+        conversation.take_up(given.resume)
+        if given.resume_session_at:
+            conversation.go_back(given.resume_session_at)
+    return conversation
+
+
+def _session_id(given: argparse.Namespace) -> str:
+    return given.session_id or (None if given.fork_session else given.resume) or str(uuid4())
+
+
+def _give_up(given: argparse.Namespace, problem: str) -> int:
+    """As the real one does: a result before anything was asked, and no answer to what is."""
+    sys.stderr.write(f"{problem}\n")
+    Wire(_write).send(
+        "result",
+        subtype="error_during_execution",
+        is_error=True,
+        errors=[problem],
+        session_id=_session_id(given),
+        uuid=str(uuid4()),
+        total_cost_usd=0,
+        usage={"input_tokens": 0, "output_tokens": 0},
+        modelUsage={},
+        duration_ms=0,
+        num_turns=0,
+        permission_denials=[],
+    )
+    return 1
+
+
+async def _talk(given: argparse.Namespace, conversation: Conversation) -> None:
     rules = Rules(Path.cwd().resolve(), given.permission_mode, _listed(given.allowedTools))
     rules.deny = _listed(given.disallowedTools)
-    session_id = given.session_id or (None if given.fork_session else given.resume) or str(uuid4())
-    demo = Demo(Wire(_write), rules, session_id, _own_servers(given.mcp_config), given.json_schema)
+    demo = Demo(Wire(_write), rules, conversation, _own_servers(given.mcp_config), given.json_schema)
     running = asyncio.create_task(demo.run())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

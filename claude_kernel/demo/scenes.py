@@ -26,7 +26,6 @@ async def play(turn: Turn) -> Any:
     if turn.text.startswith("/"):
         await turn.say(await _command(turn) + SIGNATURE)
         return None
-    demo.prompts.append(turn.text)
     if demo.schema is not None:
         await turn.say("You asked for data of a type: here is an example that fits it." + SIGNATURE)
         return example_of(demo.schema)
@@ -274,7 +273,7 @@ async def _count(turn: Turn, found: re.Match[str]) -> str:
 
 
 async def _remember(turn: Turn, _found: re.Match[str]) -> str:
-    said = turn.demo.prompts[:-1]
+    said = turn.demo.conversation.prompts[:-1]
     if not said:
         return "Nothing yet: this is the first thing you say."
     return "You said:\n\n" + "\n".join(
@@ -293,9 +292,8 @@ async def _command(turn: Turn) -> str:
         turn.demo.start_anew()
         return "A new conversation."
     if name == "compact":
-        count = len(turn.demo.prompts)
         turn.demo.system("compact_boundary", compact_metadata={"trigger": "manual", "pre_tokens": 0})
-        turn.demo.prompts[:] = [f"(before: {count} prompts)"] if count else []
+        turn.demo.conversation.compact()
         return "Everything that was said is now one line."
     return _what_to_say() if name == "help" else f"The demo has no /{name}. {_what_to_say()}"
 

@@ -15,7 +15,7 @@ Json = dict[str, Any]
 _SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".ipynb_checkpoints"})
 _MOST_FILES = 2000
 _MOST_CHARS = 30_000
-_MOST_BYTES = 2_000_000
+MOST_BYTES = 2_000_000
 _MOST_LINES = 200
 _SECONDS = 120.0
 
@@ -105,14 +105,21 @@ async def edit(folder: Path, given: Json) -> Done:
 
 
 async def bash(folder: Path, given: Json) -> Done:
-    process = await asyncio.create_subprocess_shell(
-        str(given["command"]),
-        cwd=folder,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_shell(
+            str(given["command"]),
+            cwd=folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
     )
+    try:
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:  # a start that is cancelled half-way may never come to its end (CPython 3.11)
+        _end((await starting).pid)
+        raise
     try:
         async with asyncio.timeout(_SECONDS):
             out, err = (part.decode(errors="replace")[-_MOST_CHARS:] for part in await process.communicate())
@@ -167,17 +174,17 @@ def walk(folder: Path) -> Iterator[Path]:
 def _text_of(path: Path) -> str:
     if not path.is_file():
         raise ToolFailed(f"There is no file {path.name}.")
-    if path.stat().st_size > _MOST_BYTES:
+    if path.stat().st_size > MOST_BYTES:
         raise ToolFailed(f"{path.name} is larger than this demo reads.")
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode()  # as text, its line ends would not survive an edit
     except UnicodeDecodeError:
         raise ToolFailed(f"{path.name} is not text.") from None
 
 
 def _save(path: Path, content: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8")
+    path.write_bytes(content.encode())
 
 
 def _patch(before: str, after: str) -> list[Json]:

@@ -133,7 +133,7 @@ class Turn:
             self._result(call, Done("Stopped by the person.", "Error: stopped", failed=True))
             raise
         self.in_tool = False
-        self._result(call, done)
+        self._result(call, done, refused=allowed is None)
         return done
 
     async def _run(self, tool: str, given: Json) -> Done:
@@ -145,13 +145,17 @@ class Turn:
             if self.demo.rules.mode == "plan":
                 self._learn([{"type": "setMode", "mode": "default"}])
             return Done("The plan is approved.", {"plan": given.get("plan")})
+        if tool in EDITS and self.parent is None:  # what an agent changes, the real CLI does not cover either
+            self.demo.conversation.note_change((self.demo.folder / str(given["file_path"])).resolve())
         return await run_tool(tool, self.demo.folder, given) if tool in TOOLS else Done("Unknown tool.", failed=True)
 
-    def _result(self, call: str, done: Done, content: Any = None) -> None:
+    def _result(self, call: str, done: Done, content: Any = None, *, refused: bool = False) -> None:
         block = {"type": "tool_result", "tool_use_id": call, "content": content or done.text, "is_error": done.failed}
         if isinstance(done.structured, list):  # what a tool of the notebook sent, with its images
             block["content"] = done.structured
-        self._row("user", message={"role": "user", "content": [block]}, tool_use_result=done.structured)
+        meta = [{"id": call, "non_execution_kind": "permission-rule"}] if refused else []
+        message = {"role": "user", "content": [block]}
+        self._row("user", message=message, tool_use_result=done.structured, tool_result_meta=meta)
 
     # --- permission -----------------------------------------------------------------------------------------------
 

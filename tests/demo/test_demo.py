@@ -111,6 +111,12 @@ def test_what_changes_something_is_asked_for_and_then_really_done(folder: Path) 
     assert (folder / "ran").read_text() == "hi\n"
 
 
+def test_an_edit_leaves_the_other_line_ends_alone(folder: Path) -> None:
+    (folder / "notes.txt").write_bytes(b"one\r\ntwo\r\n")
+    play(folder, "Replace `two` with `three` in notes.txt", ask=Asked())
+    assert (folder / "notes.txt").read_bytes() == b"one\r\nthree\r\n"
+
+
 def test_what_is_refused_is_not_done_and_the_reason_comes_back(folder: Path) -> None:
     ask = Asked(Deny(reason="not on a Friday"))
     for happened in play(folder, "Write new.txt with `x`", "Run `touch ran`", "Plan a small script", ask=ask):
