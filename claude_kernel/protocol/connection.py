@@ -46,6 +46,7 @@ class Connection:
         self._outgoing: list[bytes] = []
         self._results_sent: set[str] = set()  # tools that this side ran
         self._prompts_sent = 0
+        self._place = ""
         self._ended = False
 
     # --- bytes in -------------------------------------------------------------------------------------------------
@@ -178,6 +179,7 @@ class Connection:
             self._ledger.error_kind = error
             yield ev.ErrorReported(message=join_text(row.message.content if row.message else None), code=error)
             return
+        self._note_place(row)
         for event in self._blocks.whole(row):
             yield event
             if isinstance(event, ev.ToolStarted) and self.dialect.host_runs_tools:
@@ -185,7 +187,14 @@ class Connection:
                 self._questions[question.id] = question
                 yield ev.QuestionAsked(question=question)
 
+    def _note_place(self, row: wire.AssistantRow | wire.UserRow) -> None:
+        """The turn's last row: the CLI can go back to just after any of its own (scene `resume_at`)."""
+        if row.parent_tool_use_id is None and row.uuid:
+            self._place = row.uuid
+
     def _user(self, row: wire.UserRow) -> Iterator[ev.Event]:
+        if not row.is_replay:
+            self._note_place(row)
         finished = list(decode_tool_results(row))
         if finished:
             yield from (event for event in finished if event.tool_use_id not in self._results_sent)
@@ -223,7 +232,9 @@ class Connection:
             interrupted = self._turns.was_interrupted(prompt_id)
             self._turns.close(prompt_id)
             spent = usage if prompt_id == ended[-1] else ev.Usage()  # prompts that shared a turn are paid for once
-            yield self._ledger.turn_ended(row, prompt_id, spent, interrupted=interrupted, session_id=self.session_id)
+            ids = {"session_id": self.session_id, "place": self._place}
+            yield self._ledger.turn_ended(row, prompt_id, spent, interrupted=interrupted, **ids)
+        self._place = ""
         self._ledger.error_kind = ""
 
     def _lifecycle(self, row: wire.LifecycleRow) -> Iterator[ev.Event]:

@@ -352,6 +352,8 @@ class TurnEnded(Event, frozen=True):
     """The CLI's own word for an API error: `authentication_failed`, `rate_limit`, `api_error`, …"""
     api_status: int | None = None
     session_id: str = ""
+    place: str = ""
+    """The last row of the turn, by which the conversation can be taken back to here."""
     seconds: float | None = None
     steps: int | None = None
     usage: Usage = Usage()

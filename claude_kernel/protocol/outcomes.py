@@ -66,7 +66,14 @@ class Ledger:
         )
 
     def turn_ended(
-        self, row: ResultRow, prompt_id: str, usage: ev.Usage, *, interrupted: bool, session_id: str
+        self,
+        row: ResultRow,
+        prompt_id: str,
+        usage: ev.Usage,
+        *,
+        interrupted: bool,
+        session_id: str,
+        place: str = "",
     ) -> ev.TurnEnded:
         outcome = outcome_of(row, interrupted=interrupted)
         said = text_of(row, outcome)
@@ -82,6 +89,7 @@ class Ledger:
             error_kind=kind if failed else "",
             api_status=row.api_error_status,
             session_id=session_id,
+            place=place,
             seconds=seconds,
             steps=row.num_turns if row.num_turns is not None else row.turn_count,
             usage=usage,

@@ -75,6 +75,7 @@ class AssistantRow(Row, tag="assistant"):
     thinking_duration_ms: float | None = None
     tool_use_meta: list[dict[str, Any]] = []
     usage: dict[str, Any] | None = None  # bridge puts it beside the message
+    uuid: str | None = None
 
 
 class UserRow(Row, tag="user"):
