@@ -58,7 +58,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     resume: str | None = None
     fork: bool = False
     resume_at: str | None = None
-    """With `resume` and `fork`: go back to just after this assistant message."""
+    """With `resume` and `fork`: go back to just after this message."""
+    resume_gently: bool = False
+    """Where the CLI does not know the conversation any more, begin a new one."""
     session_id: str | None = None
     setting_sources: tuple[str, ...] | None = None
     max_turns: int | None = None

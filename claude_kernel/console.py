@@ -35,13 +35,15 @@ class Console:
     def __init__(self, paper: Paper, *, project: str = "") -> None:
         self._paper = paper
         self._project = project
-        self._clock = asyncio.get_running_loop().time
+        self._loop = asyncio.get_running_loop()
+        self._replaying: float | None = None
         self._began = self._clock()
         self._calls: dict[str, ToolCall] = {}
         self._model = ""
         self._in_text = False
         self._held = ""
         self.metadata: dict[str, Any] = {}
+        self.on_record: Callable[[Bundle], None] = lambda _bundle: None
 
     def begin(self) -> None:
         """Nothing to show before there is something to say."""
@@ -51,7 +53,22 @@ class Console:
         if row is not None:
             row(self, event)
 
+    def replay(self, past: list[tuple[float, ev.Event | Bundle]], seconds: float) -> None:
+        self._began = self._clock() - seconds
+        for when, what in past:
+            self._replaying = self._began + when
+            if isinstance(what, Bundle):
+                self._line(what.text)
+            else:
+                self.take(what)
+        self._replaying = None
+
+    def leave(self) -> None:
+        self.on_record = lambda _bundle: None
+        self._line(render_notice("This turn goes on in another cell.").text)
+
     def notice(self, bundle: Bundle) -> None:
+        self.on_record(bundle)
         self._line(bundle.text)
 
     def waiting(self, waiting: bool) -> None:
@@ -64,11 +81,20 @@ class Console:
     def close_room(self) -> None:
         """Nothing stands below what was printed."""
 
-    def finish(self, ended: ev.TurnEnded | None, *, last: list[Bundle], interrupted: bool) -> None:
+    def finish(
+        self,
+        ended: ev.TurnEnded | None,
+        *,
+        last: list[Bundle],
+        interrupted: bool,
+        spent_usd: float | None = None,
+        changed: int = 0,
+    ) -> None:
         for bundle in [*last, *([render_interrupted()] if interrupted else [])]:
             self._line(bundle.text)
         usage = ended.usage if ended is not None else ev.Usage()
-        footer = render_footer(usage, seconds=self._clock() - self._began, model=self._model)
+        seconds = self._clock() - self._began
+        footer = render_footer(usage, seconds=seconds, model=self._model, notebook_cost_usd=spent_usd, changed=changed)
         self._line(footer.text)
 
     def _text(self, event: ev.TextStreamed) -> None:
@@ -130,6 +156,9 @@ class Console:
 
     def _lost(self, _event: ev.ConversationLost) -> None:
         self._line(render_notice("The conversation so far could not be resumed; this is a new one.").text)
+
+    def _clock(self) -> float:
+        return self._loop.time() if self._replaying is None else self._replaying
 
     def _line(self, text: str) -> None:
         if text:

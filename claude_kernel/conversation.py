@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import os
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
 from claude_kernel.cli import Options
 from claude_kernel.console import Console
-from claude_kernel.errors import ClaudeKernelError, CliRefused
+from claude_kernel.demo import NAME as DEMO
+from claude_kernel.errors import ClaudeKernelError, CliRefused, UsageError
+from claude_kernel.journal import Journal, Unasked, Went
+from claude_kernel.memory import Habits, Memory
 from claude_kernel.paper import Paper
+from claude_kernel.prompts.offers import Offer
 from claude_kernel.prompts.scene import Scene
 from claude_kernel.prompts.unattended import find_refusals, refuse_unattended, render_refusal
 from claude_kernel.protocol import Allow, Decision, Deny, Prompt, events, find_dialect
+from claude_kernel.recording import unpack
 from claude_kernel.render import Bundle, ToolCall, render_notice, render_text, render_trouble
-from claude_kernel.reply import Reply, ReplyMaker
+from claude_kernel.reply import Reply
 from claude_kernel.screen import Screen
 from claude_kernel.serving import McpServers
 from claude_kernel.session import Session, State, Timing
+from claude_kernel.shown import Shown
 from claude_kernel.tools.toolbox import INSTRUCTIONS, SERVER, Toolbox
 from claude_kernel.trouble import Trouble, find_trouble, trouble_of, trouble_of_retry
 from claude_kernel.trust import Trust, read_trust, remember_rules
+from claude_kernel.underway import Underway
 
 log = logging.getLogger("claude_kernel.conversation")
-
-
-class Shown(Protocol):
-    """A turn as a front end sees it: `Screen`, or `Console` where outputs cannot be updated."""
-
-    metadata: dict[str, Any]
-
-    def begin(self) -> None: ...
-    def take(self, event: events.Event) -> None: ...
-    def notice(self, bundle: Bundle) -> None: ...
-    def waiting(self, waiting: bool) -> None: ...
-    def make_room(self) -> None: ...
-    def close_room(self) -> None: ...
-    def finish(self, ended: events.TurnEnded | None, *, last: list[Bundle], interrupted: bool) -> None: ...
 
 
 _SHOWN_LATER = (events.ToolStarted, events.ToolFinished, events.TaskFinished, events.QuestionAsked)
@@ -83,27 +78,18 @@ class CellEnd(msgspec.Struct, frozen=True):
     """Where the turn came to its end."""
 
 
+class _Moved(events.Event, frozen=True):
+    """The turn is to go on in another cell."""
+
+
+class _Stopped(Exception):
+    """The person stopped the cell before its prompt was sent."""
+
+
 def _keeps_a_rule(decision: Decision) -> bool:
     """Whether the CLI will write it into the folder's local settings."""
     kept = decision.permissions if isinstance(decision, Allow) else ()
     return any(entry.get("destination") == "localSettings" for entry in kept)
-
-
-class Spent(msgspec.Struct):
-    """What the notebook has cost since the kernel started."""
-
-    cost_usd: float = 0.0
-    by_model: dict[str, float] = {}
-    turns: int = 0
-    known: bool = False
-
-    def add(self, usage: events.Usage) -> None:
-        self.turns += 1
-        if usage.cost_usd is not None:
-            self.known = True
-            self.cost_usd += usage.cost_usd
-        for model, cost in usage.by_model.items():
-            self.by_model[model] = self.by_model.get(model, 0.0) + cost
 
 
 class Setting(NamedTuple):
@@ -125,14 +111,17 @@ class Conversation:
         timing: Timing | None = None,
         settings: tuple[Setting, ...] = (),
         notices: tuple[str, ...] = (),
+        habits: Habits | None = None,
+        journal: Journal | None = None,
+        notebook: Path | None = None,
     ) -> None:
         self.options = options
+        self.journal = journal or Journal(None)
         self.settings = settings
         self.notices = notices
         """Told once, at the top of the first cell."""
         self.tools = tools
         self.folder = Path(os.path.abspath(os.path.expanduser(options.cwd)))
-        self.spent = Spent()
         self.last_started: events.SessionStarted | None = None
         self.last_ended: events.TurnEnded | None = None
         self.last: Reply | None = None
@@ -142,17 +131,37 @@ class Conversation:
         self.ask_person = ask
         self._timing = timing
         self._shown: Shown | None = None
+        self._left: Underway | None = None
+        """A turn that no cell shows at the moment."""
+        self._last: Underway | None = None
+        self._moving = False
+        self._taken_up = asyncio.Event()
+        self._context = contextvars.copy_context()
         self._scene = Scene(project=str(self.folder))
         self._rule_kept = False
         self._asking: set[asyncio.Future[Decision]] = set()
         self._calls: dict[str, tuple[ToolCall, Screen]] = {}
         self._news: list[Bundle] = []
         self._told: set[str] = set()
+        self.memory = Memory(
+            habits or Habits(),
+            self.journal,
+            notebook,
+            self.folder,
+            demo=self.is_demo,
+            reopen=self._reopen,
+            choose=self.choose,
+        )
         self.session = self._new_session()
+
+    @property
+    def is_demo(self) -> bool:
+        return self.options.cli == DEMO
 
     def _new_session(self, **changes: Any) -> Session:
         self.trust = read_trust(str(self.folder), os.environ | self.options.environment)
-        options = msgspec.structs.replace(self.options, cwd=str(self.folder), **changes)
+        environment = {**self.options.environment, "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "true"}
+        options = msgspec.structs.replace(self.options, cwd=str(self.folder), environment=environment, **changes)
         if not self.trust.trusted:
             sources = options.setting_sources or self.trust.setting_sources or ()
             allowed = tuple(source for source in sources if source == "user")
@@ -169,72 +178,154 @@ class Conversation:
 
     @property
     def running(self) -> bool:
-        return self._shown is not None
+        return self._shown is not None or bool(self._asking)
 
-    async def run(self, text: str, paper: Paper, *, plain: bool = False) -> CellEnd:
+    async def run(self, text: str, paper: Paper, *, plain: bool = False, cell: str = "") -> CellEnd:
         """One prompt, one cell. Every failure is shown and returned, none is raised."""
+        if self._left is not None:
+            await self._end_left()
         shown = self._open(paper, plain=plain)
         self._scene.unanswered.clear()
-        ended: events.TurnEnded | None = None
-        trouble: Trouble | None = None
-        hopeless: Trouble | None = None
-        stopping: asyncio.Future[bool] | None = None
-        reply = ReplyMaker()
         try:
             shown.begin()
+            await self.memory.prepare(shown, cell)
+            self._tell_news(shown)
+        except Exception as error:
+            return self._end_unsent(shown, error, plain=plain)
+        prompt = Prompt(text=text, images=tuple(self.images))
+        self.images.clear()
+        after = self.journal.turns[-1].prompt_id if self.journal.turns else ""
+        turn = Underway(prompt, self.session.turn(prompt), cell, after)
+        shown.metadata = turn.metadata(self.session.session_id)
+        return await self._go_on(turn, shown, plain=plain)
+
+    async def show_last(self, paper: Paper, *, plain: bool = False) -> CellEnd:
+        """The last turn once more, from its beginning; one that still runs goes on in this cell."""
+        turn, self._left = self._left, None
+        if turn is None and self._last is None and not self.journal.turns:
+            raise UsageError("There is nothing to show: nothing was said in this notebook yet.")
+        shown = self._open(paper, plain=plain)
+        shown.begin()
+        if turn is not None:
+            shown.metadata = turn.metadata(self.session.session_id)
+            shown.replay(turn.recording.entries(), turn.recording.seconds)
+            return await self._go_on(turn, shown, plain=plain)
+        self._shown = None
+        if self._last is not None:
+            last = self._last
+            entries, ended, trouble = last.recording.entries(), last.ended, last.trouble
+        else:
+            entries = list(unpack(msgspec.json.decode(self.journal.turns[-1].events)))
+            ended = next((what for _, what in entries if isinstance(what, events.TurnEnded)), None)
+            trouble = find_trouble(ended) if ended is not None else None
+        stopped = ended is not None and ended.outcome is events.Outcome.INTERRUPTED and trouble is None
+        shown.replay(entries, entries[-1][0] if entries else 0.0)
+        shown.finish(ended, last=_cards(trouble), interrupted=stopped, spent_usd=None, changed=0)
+        return CellEnd()
+
+    def hand_over(self) -> None:
+        """The cell of the running turn lets go of it: `show_last`, which must follow, takes it up."""
+        if self._shown is not None and not self._moving:
+            self._moving = True
+            self._taken_up.clear()
+            for asking in self._asking:
+                asking.cancel()
+            self.session.interject(_Moved())
+
+    async def _go_on(self, turn: Underway, shown: Shown, *, plain: bool) -> CellEnd:
+        """Shows the turn until it ends, or until another cell takes it up."""
+        shown.on_record = turn.recording.record
+        self._moving = False
+        self._context = contextvars.copy_context()
+        self._taken_up.set()
+        try:
             if self.tools is not None:
                 self.tools.enter(_Room(self.session, shown))
-            self._tell_news(shown)
-            images = tuple(self.images)
-            self.images.clear()
-            async for event in self.session.turn(Prompt(text=text, images=images)):
-                self._note(event)
-                reply.note(event)
-                self._scene.note(event)
+            async for event in turn.stream:
+                if type(event) is _Moved:
+                    break
+                self._note(event, turn, shown)
                 shown.take(event)
-                if isinstance(event, events.TurnEnded):
-                    ended = event
-                elif isinstance(event, events.RetryNoticed) and hopeless is None:
-                    hopeless = trouble_of_retry(event)
-                    if hopeless is not None:
-                        stopping = asyncio.ensure_future(self.session.interrupt())
-            while self._asking:  # an agent in the background asks, and the turn went on without it
-                await asyncio.wait(self._asking)
-        except ClaudeKernelError as error:
-            trouble = trouble_of(error)
+            while self._asking and not self._moving:  # an agent in the background asks, and the turn went on
+                await asyncio.wait(self._asking, return_when=asyncio.FIRST_COMPLETED)
         except Exception as error:
-            log.exception("a cell failed")
-            trouble = trouble_of(error)
+            if not isinstance(error, ClaudeKernelError):
+                log.exception("a cell failed")
+            turn.trouble = trouble_of(error)
         finally:
             self._shown = None
             if self.tools is not None:
                 self.tools.leave()
-        if stopping is not None:
-            await stopping
+        if self._moving and turn.trouble is None:
+            self._left = turn
+            shown.leave()
+            return CellEnd()
+        self._moving = False
+        return await self._end(turn, shown, plain=plain)
+
+    async def _end(self, turn: Underway, shown: Shown, *, plain: bool) -> CellEnd:
+        ended = turn.ended
+        if turn.stopping is not None:
+            await turn.stopping
         if ended is not None:
-            trouble = hopeless or find_trouble(ended) or find_refusals(self._scene)
+            turn.trouble = turn.hopeless or find_trouble(ended) or find_refusals(self._scene)
+        self._last = turn
+        if ended is not None and (turn.started is not None or not turn.interrupted):
+            self.journal.add(turn.line(self.session.session_id, self.memory.habits.keep))
+        full = self.memory.context_notice(ended.usage) if ended is not None else None
         # In plain text the trouble is the error that the face reports; twice would be once too often.
-        card = [render_trouble(trouble.title, trouble.remedy, trouble.details)] if trouble and not plain else []
-        interrupted = ended is not None and ended.outcome is events.Outcome.INTERRUPTED and trouble is None
-        shown.finish(ended, last=card, interrupted=interrupted)
+        shown.metadata = turn.metadata(self.session.session_id)
+        shown.finish(
+            ended,
+            last=[*filter(None, [full]), *_cards(None if plain else turn.trouble)],
+            interrupted=turn.interrupted,
+            spent_usd=self.memory.spent,
+            changed=len(turn.reply.files),
+        )
         self._forget_ended_calls()
         if self._rule_kept and self.trust.trusted:
             self._rule_kept = False
             remember_rules(str(self.folder), os.environ | self.options.environment)
         if ended is not None and ended.outcome is events.Outcome.FINISHED:
-            self.last = reply.make(ended)
-        return CellEnd(trouble, interrupted, ended, self.last if trouble is None and not interrupted else None)
+            self.last = turn.reply.make(ended)
+        fine = turn.trouble is None and not turn.interrupted
+        return CellEnd(turn.trouble, turn.interrupted, ended, self.last if fine else None)
+
+    def _end_unsent(self, shown: Shown, error: Exception, *, plain: bool) -> CellEnd:
+        """Nothing of this cell reached Claude."""
+        self._shown = None
+        stopped = isinstance(error, _Stopped)
+        if not isinstance(error, ClaudeKernelError | _Stopped):
+            log.exception("a cell failed")
+        trouble = None if stopped else trouble_of(error)
+        shown.finish(None, last=_cards(None if plain else trouble), interrupted=stopped, spent_usd=None, changed=0)
+        return CellEnd(trouble, stopped)
+
+    async def _end_left(self) -> None:
+        """Nobody took it up, and now something else is asked."""
+        turn, self._left = self._left, None
+        if turn is None:
+            return
+        self._moving = False
+        self._taken_up.set()  # its questions find no cell, and are refused
+        await self.session.interrupt()
+        async for event in turn.stream:
+            self._note(event, turn, None)
+        self.journal.add(turn.line(self.session.session_id, self.memory.habits.keep))
+        self._news.append(render_notice("The turn that no cell showed any more was stopped."))
 
     async def interrupt(self) -> bool:
         if self.tools is not None:
             self.tools.runner.stop()
         stopped = await self.session.interrupt()
-        for asking in self._asking:  # those of agents in the background, which the CLI does not withdraw
+        for asking in self._asking:  # ours, and those of agents in the background, which the CLI does not withdraw
             asking.cancel()
         return stopped
 
     def prewarm(self) -> None:
-        self.session.prewarm()
+        """Not while it is open with which conversation to begin."""
+        if not self.memory.undecided:
+            self.session.prewarm()
 
     async def close(self) -> None:
         await self.session.close()
@@ -245,18 +336,30 @@ class Conversation:
         self._shown = shown
         return shown
 
-    def _note(self, event: events.Event) -> None:
+    def _note(self, event: events.Event, turn: Underway, shown: Shown | None) -> None:
+        turn.recording.note(event)
+        turn.reply.note(event)
+        self._scene.note(event)
         if isinstance(event, events.SessionStarted):
-            self.last_started = event
+            self.last_started = turn.started = event
+            if shown is not None:
+                shown.metadata = turn.metadata(self.session.session_id)
+            self.journal.add(turn.line(event.session_id, self.memory.habits.keep))
         elif isinstance(event, events.TurnEnded):
-            self.last_ended = event
-            self.spent.add(event.usage)
+            self.last_ended = turn.ended = event
+        elif isinstance(event, events.ConversationLost | events.ConversationReset):
+            turn.after = ""
+            self.journal.add(Went(at=time.time()))
+        elif isinstance(event, events.RetryNoticed) and turn.hopeless is None:
+            turn.hopeless = trouble_of_retry(event)
+            if turn.hopeless is not None:
+                turn.stopping = asyncio.ensure_future(self.session.interrupt())
 
     def _tell_news(self, shown: Shown) -> None:
         """What happened between two cells, and what the person should know once."""
         if not self.trust.trusted:
             self._tell_once(self.trust.notice())
-        for notice in (*self.notices, *self.session.notices):
+        for notice in (*self.notices, *self.session.notices, *filter(None, [self.journal.trouble])):
             self._tell_once(notice)
         news, self._news = self._news, []
         for bundle in news:
@@ -280,7 +383,9 @@ class Conversation:
             done = "came home" if event.status == "completed" else event.status or "ended"
             self._news.append(render_notice(f"A background task {done}: {what or event.summary}"))
         elif isinstance(event, events.UnaskedTurnEnded):
-            self.spent.add(event.usage)
+            usage = event.usage
+            line = Unasked(session_id=event.session_id, cost_usd=usage.cost_usd, by_model=usage.by_model)
+            self.journal.add(msgspec.structs.replace(line, at=time.time()))
             if event.text.strip():
                 self._news.append(render_text(event.text))
 
@@ -297,35 +402,68 @@ class Conversation:
         self._calls.update(kept)
 
     async def _ask(self, question: events.Question) -> Decision:
-        shown = self._shown
-        if shown is None:  # the cell has ended meanwhile
-            return Deny(reason="The cell that could have asked has ended.")
-        asking = asyncio.ensure_future(self.ask_person(question, shown, self._scene))
+        while True:
+            if self._moving or self._left is not None:
+                await self._taken_up.wait()
+            shown = self._shown
+            if shown is None:  # the cell has ended meanwhile
+                return Deny(reason="The cell that could have asked has ended.")
+            # Whichever cell shows the turn is where its questions belong.
+            asking = self._context.run(asyncio.ensure_future, self.ask_person(question, shown, self._scene))
+            self._asking.add(asking)
+            shown.waiting(True)
+            try:
+                await asyncio.wait({asking})
+                if asking.cancelled() and self._moving:
+                    continue
+                decision = Deny(reason="The user stopped the cell.") if asking.cancelled() else asking.result()
+                self._rule_kept = self._rule_kept or _keeps_a_rule(decision)
+                return decision
+            finally:
+                asking.cancel()
+                self._asking.discard(asking)
+                shown.waiting(bool(self._asking))
+
+    async def choose(
+        self, text: Bundle, offers: tuple[Offer, ...], shown: Any, record: Callable[[Offer | None], Bundle]
+    ) -> Offer | None:
+        """A question of our own; none where nobody can be asked. Raises `_Stopped`."""
+        ask = getattr(self.ask_person, "choose", None)
+        if ask is None:
+            return None
+        asking: asyncio.Future[Any] = asyncio.ensure_future(ask(text, offers, shown, record))
         self._asking.add(asking)
-        shown.waiting(True)
         try:
             await asyncio.wait({asking})
-            decision = Deny(reason="The user stopped the cell.") if asking.cancelled() else asking.result()
-            self._rule_kept = self._rule_kept or _keeps_a_rule(decision)
-            return decision
+            if asking.cancelled():
+                raise _Stopped
+            chosen: Offer | None = asking.result()
+            return chosen
         finally:
             asking.cancel()
             self._asking.discard(asking)
-            shown.waiting(bool(self._asking))
 
     # --- steering -------------------------------------------------------------------------------------------------
 
     async def start_anew(self) -> None:
         """A new conversation; the old one stays with the CLI, under its id."""
-        await self.session.close()
-        self.session = self._new_session(resume=None, session_id=None)
+        self.memory.forget()
+        await self._reopen(resume=None, session_id=None)
 
     async def restart(self, **changes: Any) -> None:
         """A new process for the same conversation, with changed options if there are any."""
         self.options = msgspec.structs.replace(self.options, **changes)
-        old, resumable = self.session, self.session.session_id
-        await old.close()
-        self.session = self._new_session(resume=resumable or None)
+        old = self.session
+        if old.begun:
+            await self._reopen(resume=old.session_id or None, session_id=None)
+        else:  # it may have been about to branch off
+            names = ("resume", "fork", "resume_at", "resume_gently")
+            await self._reopen(**{name: getattr(old.options, name) for name in names})
+
+    async def _reopen(self, **changes: Any) -> Session:
+        await self.session.close()
+        self.session = self._new_session(**changes)
+        return self.session
 
     async def set_model(self, model: str) -> str:
         chosen = await self.session.set_model(None if model == "default" else model)
@@ -355,3 +493,7 @@ class Conversation:
     @property
     def state(self) -> State:
         return self.session.state
+
+
+def _cards(trouble: Trouble | None) -> list[Bundle]:
+    return [render_trouble(trouble.title, trouble.remedy, trouble.details)] if trouble is not None else []

@@ -5,7 +5,8 @@ The type says who can mend it; no caller matches on a message.
     ClaudeKernelError
     ├── UsageError            the caller (a person or a program) asked for something that cannot be
     │   ├── QuestionClosed    the question was answered, withdrawn or never asked
-    │   └── SessionBusy       a turn is running; a second one was begun
+    │   ├── SessionBusy       a turn is running; a second one was begun
+    │   └── BudgetReached     the notebook has cost what it may cost
     ├── CliError              the CLI broke its side, or said no
     │   ├── CliDied           its process ended; holds exit code and the tail of stderr
     │   ├── TurnFailed        a turn ended without an answer; holds how
@@ -33,6 +34,10 @@ class QuestionClosed(UsageError):
 
 class SessionBusy(UsageError):
     """One turn at a time: the running one has not ended."""
+
+
+class BudgetReached(UsageError):
+    """No further turn: the person's own limit is reached."""
 
 
 class CliError(ClaudeKernelError):

@@ -10,12 +10,10 @@ import asyncio
 import contextlib
 import signal
 import threading
-import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from claude_kernel.conversation import Conversation
-from claude_kernel.render import Bundle, style_tag
 
 COMM_MESSAGES = frozenset({"comm_open", "comm_msg", "comm_close"})
 
@@ -40,14 +38,6 @@ class KernelPaper:
         self._kernel.shell.display_pub.publish(
             data=mime, metadata=metadata, transient={"display_id": display_id}, update=update
         )
-
-
-def show_bundle(paper: Any, bundle: Bundle, *, plain: bool) -> None:
-    """Something of ours outside a turn: what a `%claude` line says."""
-    if plain:
-        paper.write(bundle.text + "\n")
-    else:
-        paper.show(bundle.led_by(style_tag()).to_mime(), uuid.uuid4().hex, {})
 
 
 @contextlib.contextmanager
@@ -88,6 +78,13 @@ def peek_type(kernel: Any, msg: list[Any]) -> str:
     """Without the content: the message's signature is then not recorded, and it can be read again."""
     _, frames = kernel.session.feed_identities(msg, copy=False)
     return str(kernel.session.deserialize(frames, content=False, copy=False)["header"]["msg_type"])
+
+
+def peek_content(kernel: Any, msg: list[Any]) -> dict[str, Any]:
+    """Likewise, for what a message asks; it is checked when it is carried out."""
+    _, frames = kernel.session.feed_identities(msg, copy=False)
+    content = kernel.session.unpack(frames[4].bytes)
+    return content if isinstance(content, dict) else {}
 
 
 def dispatch_comm_now(kernel: Any, msg: list[Any]) -> None:

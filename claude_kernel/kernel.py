@@ -16,6 +16,7 @@ from claude_kernel import __version__
 from claude_kernel.cells import Cell, is_complete, read_cell
 from claude_kernel.completion import describe, find_completions
 from claude_kernel.conversation import Conversation
+from claude_kernel.desk import Desk, open_desk
 from claude_kernel.errors import ClaudeKernelError
 from claude_kernel.faces import (
     COMM_MESSAGES,
@@ -23,11 +24,11 @@ from claude_kernel.faces import (
     dispatch_comm_now,
     interrupt_from_thread,
     interruptible,
+    peek_content,
     peek_type,
-    show_bundle,
 )
 from claude_kernel.prompts import Asker, KernelFront
-from claude_kernel.render import Bundle, render_notice, render_printed, render_trouble
+from claude_kernel.render import render_notice, render_printed, render_trouble
 from claude_kernel.settings import load_settings
 from claude_kernel.steering import steer
 from claude_kernel.tools.toolbox import Toolbox
@@ -80,8 +81,7 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
         """Made when it is first needed: the kernel answers before anything is started."""
         if self._conversation is None:
             settings, rows, problems = self._loaded
-            self._conversation = Conversation(
-                settings.options(),
+            self._conversation = settings.converse(
                 ask=Asker(KernelFront(self), settings.prompts),
                 tools=Toolbox(self.shell, prefix="%%python\n"),
                 settings=rows,
@@ -105,7 +105,7 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
         self._loop = asyncio.get_running_loop()
         cell = read_cell(code)
         plain = self._is_plain(cell_id, allow_stdin)
-        trouble = await self._steer(cell, plain=plain)
+        trouble = await self._steer(cell, open_desk(KernelPaper(self), plain=plain, cell=cell_id or ""))
         if trouble is None and cell.code is not None:
             reply: dict[str, Any] = await super().do_execute(
                 code, silent, store_history, user_expressions, allow_stdin, cell_meta=cell_meta, cell_id=cell_id
@@ -115,32 +115,33 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
         if trouble is None and cell.prompt is not None and not silent:
             if store_history:
                 with interruptible(self.conversation):
-                    end = await self.conversation.run(cell.prompt, KernelPaper(self), plain=plain)
+                    paper = KernelPaper(self)
+                    end = await self.conversation.run(cell.prompt, paper, plain=plain, cell=cell_id or "")
                 trouble, interrupted = end.trouble, end.interrupted
             else:
-                self._show(
-                    render_notice("Not sent to Claude: the front end marked this as no part of the notebook."),
-                    plain=plain,
+                open_desk(KernelPaper(self), plain=plain).notice(
+                    render_notice("Not sent to Claude: the front end marked this as no part of the notebook.")
                 )
         if store_history and not silent:
             self._store(code)
         attended = bool(cell_id)
         return self._reply(trouble, interrupted, user_expressions, attended=attended, silent=silent)
 
-    async def _steer(self, cell: Cell, *, plain: bool) -> Trouble | None:
+    async def _steer(self, cell: Cell, desk: Desk) -> Trouble | None:
         for line in cell.steering:
             try:
-                said = await steer(self.conversation, line, _ABOUT)
-            except ClaudeKernelError as error:
+                with interruptible(self.conversation):
+                    said = await steer(self.conversation, line, desk, _ABOUT)
+            except Exception as error:
+                if not isinstance(error, ClaudeKernelError):
+                    self.log.exception("a %%claude line failed")
                 trouble = trouble_of(error)
-                if not plain:
-                    self._show(render_trouble(trouble.title, trouble.remedy, trouble.details), plain=plain)
+                if not desk.plain:
+                    desk.notice(render_trouble(trouble.title, trouble.remedy, trouble.details))
                 return trouble
-            self._show(render_printed(said), plain=plain)
+            if said:
+                desk.notice(render_printed(said))
         return None
-
-    def _show(self, bundle: Bundle, *, plain: bool) -> None:
-        show_bundle(KernelPaper(self), bundle, plain=plain)
 
     def _is_plain(self, cell_id: str | None, allow_stdin: bool) -> bool:
         """Consoles ignore updates of what they have shown. They send no cell id, as notebooks do, and take input, as
@@ -299,9 +300,16 @@ class ClaudeKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel has no typ
 
     async def shell_main(self, subshell_id: str | None, msg: list[Any]) -> Any:
         busy = subshell_id is None and len(msg) > 1 and self._main_asyncio_lock.locked()
-        if busy and peek_type(self, msg) in COMM_MESSAGES:
+        kind = peek_type(self, msg) if busy else ""
+        if kind in COMM_MESSAGES:
             return dispatch_comm_now(self, msg)
+        if kind == "execute_request" and self._conversation is not None and _takes_over(peek_content(self, msg)):
+            self._conversation.hand_over()  # the running cell ends here, and the one that waits goes on with its turn
         return await super().shell_main(subshell_id, msg)
+
+
+def _takes_over(content: dict[str, Any]) -> bool:
+    return read_cell(str(content.get("code") or "")) == Cell(("last",))
 
 
 def _leave_python(lines: list[str]) -> list[str]:

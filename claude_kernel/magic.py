@@ -21,8 +21,9 @@ from IPython.lib.pretty import pretty
 
 from claude_kernel.cli import MODES
 from claude_kernel.conversation import CellEnd, Conversation
+from claude_kernel.desk import Desk, open_desk
 from claude_kernel.errors import ClaudeKernelError, UsageError
-from claude_kernel.faces import KernelPaper, interruptible, mend_comms, show_bundle
+from claude_kernel.faces import KernelPaper, interruptible, mend_comms
 from claude_kernel.fill import fill
 from claude_kernel.images import IMAGE_TYPES, image_of
 from claude_kernel.prompts import Asker, KernelFront
@@ -101,8 +102,11 @@ class Claude:
         if asked is None or not _steers(asked, rest):
             await self._ask(asked, rest)
             return
-        told = await steer(self.conversation(asked.name), rest, _ABOUT)
-        show_bundle(self._paper, render_printed(told), plain=self._plain)
+        talk = self.conversation(asked.name)
+        with interruptible(talk):
+            told = await steer(talk, rest, self._desk, _ABOUT)
+        if told:
+            self._desk.notice(render_printed(told))
 
     async def _run_cell(self, line: str, cell: str) -> None:
         asked, rest = _split_options(line)
@@ -112,7 +116,7 @@ class Claude:
 
     async def _ask(self, asked: argparse.Namespace | None, prompt: str) -> None:
         if asked is None:
-            show_bundle(self._paper, render_printed(f"```\n{_PARSER.format_help()}```"), plain=self._plain)
+            self._desk.notice(render_printed(f"```\n{_PARSER.format_help()}```"))
             return
         end, wanted = await self._turn(asked, prompt)
         if end.interrupted:
@@ -143,7 +147,7 @@ class Claude:
         talk.images += images
         plain, paper = self._plain, _Quiet(self._paper) if asked.quiet else self._paper
         with interruptible(talk):
-            return await talk.run(text, paper, plain=plain), wanted
+            return await talk.run(text, paper, plain=plain, cell=self._cell), wanted
 
     def _keep(self, reply: Reply, name: str | None) -> None:
         self.last = reply
@@ -166,14 +170,24 @@ class Claude:
             front = KernelFront(self._kernel) if self._kernel is not None else TerminalFront()
             # A terminal shows no cards, and needs no proof of it.
             way = settings.prompts if self._kernel is not None or settings.prompts == "never" else "stdin"
-            talk = self.conversations[name] = Conversation(
-                settings.options(), ask=Asker(front, way), tools=self._tools, settings=rows, notices=problems
+            talk = self.conversations[name] = settings.converse(
+                name=name, ask=Asker(front, way), tools=self._tools, settings=rows, notices=problems
             )
         return talk
 
     @property
     def _paper(self) -> Any:
         return KernelPaper(self._kernel) if self._kernel is not None else TerminalPaper()
+
+    @property
+    def _cell(self) -> str:
+        """Jupyter's id of the running cell, where the front end tells it."""
+        asked = self._kernel.get_parent("shell") if self._kernel is not None else {}
+        return str(asked.get("metadata", {}).get("cellId") or "")
+
+    @property
+    def _desk(self) -> Desk:
+        return open_desk(self._paper, plain=self._plain, cell=self._cell)
 
     @property
     def _plain(self) -> bool:
@@ -183,9 +197,8 @@ class Claude:
             return True
         if display == "rich":
             return False
-        asked = self._kernel.get_parent("shell")
-        typed = bool(asked.get("content", {}).get("allow_stdin", False))
-        return not asked.get("metadata", {}).get("cellId") and typed
+        typed = bool(self._kernel.get_parent("shell").get("content", {}).get("allow_stdin", False))
+        return not self._cell and typed
 
     def _image(self, given: str) -> Image:
         """Of a file by its path as it stands, or of what the expression gives."""

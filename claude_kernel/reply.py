@@ -45,6 +45,8 @@ class ReplyMaker:
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._tools: list[str] = []
+        self._started: dict[str, events.ToolStarted] = {}
+        self._files: list[str] = []
 
     def note(self, event: events.Event) -> None:
         if isinstance(event, events.TextFinished | events.LocalCommandPrinted):
@@ -52,6 +54,21 @@ class ReplyMaker:
                 self._texts.append(event.text)
         elif isinstance(event, events.ToolStarted):
             self._tools.append(event.name)
+            self._started[event.tool_use_id] = event
+        elif isinstance(event, events.ToolFinished) and not event.is_error and event.parent is None:
+            started = self._started.get(event.tool_use_id)
+            path = changed_file(started) if started is not None else None
+            if path is not None and path not in self._files:
+                self._files.append(path)
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        return tuple(self._tools)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Those that Claude's own edits changed, so far; for those of agents Claude Code keeps no checkpoint."""
+        return tuple(self._files)
 
     def make(self, ended: events.TurnEnded) -> Reply:
         """Raises `TurnFailed` where the turn did not come to its end."""
@@ -65,8 +82,17 @@ class ReplyMaker:
             session_id=ended.session_id,
             seconds=ended.seconds,
             usage=ended.usage,
-            tools=tuple(self._tools),
+            tools=self.tools,
         )
+
+
+_EDITS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+
+
+def changed_file(started: events.ToolStarted) -> str | None:
+    """The file that a call of an editing tool is about."""
+    path = started.input.get(_EDITS.get(started.name, ""))
+    return path if isinstance(path, str) else None
 
 
 async def collect_reply(turn: AsyncIterator[events.Event]) -> Reply:

@@ -75,7 +75,9 @@ class Screen:
         self._paper = paper
         self._project = project
         self._loop = asyncio.get_running_loop()
-        self._began = self._loop.time()
+        self._replaying: float | None = None
+        """The time of what is shown again just now."""
+        self._began = self._now()
         self._blocks: list[Block] = []
         self._live_id = ""
         self._live_shown = ""
@@ -93,6 +95,8 @@ class Screen:
         self._finished = False
         self.metadata: dict[str, Any] = {}
         """Rides on every output of the turn."""
+        self.on_record: Callable[[Bundle], None] = _forget
+        """Hears of every line of ours, so that it can be shown again."""
 
     # --- the life of a turn ---------------------------------------------------------------------------------------
 
@@ -107,8 +111,30 @@ class Screen:
             row(self, event)
             self._paint()
 
+    def replay(self, past: list[tuple[float, ev.Event | Bundle]], seconds: float) -> None:
+        """What happened in a turn so far, each with its time, at once. The turn began so many seconds ago."""
+        self._began = self._now() - seconds
+        for when, what in past:
+            self._replaying = self._began + when
+            if isinstance(what, Bundle):
+                self._add(Fixed(what))
+            elif (row := _TAKE.get(type(what))) is not None:
+                row(self, what)
+        self._replaying = None
+        self._paint(everything=True)
+
+    def leave(self) -> None:
+        """The turn goes on in another cell; here it has come to rest."""
+        self._finished = True
+        self.on_record = _forget
+        if self._timer is not None:
+            self._timer.cancel()
+        self._keep_card()
+        self._paper.update(render_notice("This turn goes on in another cell.").to_mime(), self._live_id, self.metadata)
+
     def notice(self, bundle: Bundle) -> None:
         """Something of ours: a record, a notice. It stands where it happened."""
+        self.on_record(bundle)
         self._add(Fixed(bundle))
         self._paint()
 
@@ -137,12 +163,20 @@ class Screen:
         self._show_live()
         self._paint(everything=True)
 
-    def finish(self, ended: ev.TurnEnded | None, *, last: list[Bundle], interrupted: bool) -> None:
+    def finish(
+        self,
+        ended: ev.TurnEnded | None,
+        *,
+        last: list[Bundle],
+        interrupted: bool,
+        spent_usd: float | None = None,
+        changed: int = 0,
+    ) -> None:
         """The turn is over: everything is settled, the live line becomes the footer."""
         self._finished = True
         if self._timer is not None:
             self._timer.cancel()
-        now = self._loop.time()
+        now = self._now()
         self._keep_card()
         for block in self._blocks:
             for piece in block.pieces:
@@ -155,7 +189,7 @@ class Screen:
             self._add(Fixed(bundle))
             self._blocks[-1].closed = True
         self._paint(everything=True)
-        self._paper.update(self._footer(ended, now).to_mime(), self._live_id, self.metadata)
+        self._paper.update(self._footer(ended, now, spent_usd, changed).to_mime(), self._live_id, self.metadata)
 
     def repaint_call(self, call: ToolCall) -> None:
         """A call of this cell changed, perhaps long after the cell ended."""
@@ -214,7 +248,7 @@ class Screen:
             self._set_doing(f"Preparing {event.name}")
 
     def _tool_started(self, event: ev.ToolStarted) -> None:
-        call = ToolCall.begun(event, self._loop.time())
+        call = ToolCall.begun(event, self._now())
         self._calls[call.id] = (call, self)
         parent = self._calls.get(event.parent) if event.parent is not None else None
         if parent is not None:
@@ -234,7 +268,7 @@ class Screen:
         if known is None:
             return
         call, screen = known
-        call.end(event, self._loop.time())
+        call.end(event, self._now())
         self._set_doing("Working", quietly=True)
         if call.name in CHECKLIST_TOOLS and self._checklist is not None:
             self._dirty_with(self._checklist)
@@ -263,7 +297,7 @@ class Screen:
         if known is not None:
             call, screen = known
             call.text, call.result = event.summary or call.text, None
-            call.finished = self._loop.time()
+            call.finished = self._now()
             call.state = CallState.DONE if event.status == "completed" else CallState.FAILED
             screen.repaint_call(_outermost(call, self._calls))
 
@@ -324,7 +358,7 @@ class Screen:
     def _settle_last(self) -> None:
         """What stood last will not grow any more."""
         if self._blocks and self._blocks[-1].pieces:
-            self._settle(self._blocks[-1].pieces[-1], self._loop.time(), over=False)
+            self._settle(self._blocks[-1].pieces[-1], self._now(), over=False)
 
     def _settle(self, piece: Piece, now: float, *, over: bool) -> None:
         """`over`: the turn is, and with it all that does not run in the background."""
@@ -355,7 +389,7 @@ class Screen:
         self._blocks[-1].closed = piece.settled and len(self._blocks) < _SEPARATE_BLOCKS
 
     def _too_large(self, block: Block) -> bool:
-        block.render(self._loop.time(), self._project)
+        block.render(self._now(), self._project)
         return block.settled_bytes >= self._limit()
 
     def _open_block(self) -> None:
@@ -371,7 +405,7 @@ class Screen:
             self._settle_last()
             block.closed = True
             if block.needs_showing():
-                self._publish(block, self._loop.time())
+                self._publish(block, self._now())
 
     def _dirty_with(self, piece: Piece) -> None:
         for block in self._blocks:
@@ -394,10 +428,12 @@ class Screen:
             self._live_shown = ""
             self._paper.update(card.foreign.mime, self._live_id, self.metadata)
         else:
-            self._publish(card.block, self._loop.time())
+            self._publish(card.block, self._now())
 
-    def settle_card(self, card: Slot) -> None:
+    def settle_card(self, card: Slot, bundle: Bundle) -> None:
         """Its record stands where the card did, or ends the block above."""
+        self.on_record(bundle)
+        card.foreign.bundle = bundle
         if card.block is not None:
             card.block.changed(card.foreign)
         else:
@@ -410,7 +446,7 @@ class Screen:
     # --- painting -------------------------------------------------------------------------------------------------
 
     def _paint(self, *, everything: bool = False) -> None:
-        now = self._loop.time()
+        now = self._now()
         for block in self._blocks:
             due = everything or now >= block.shown_at + _pause(block)
             if (block.dirty and due) or (everything and block.needs_showing()):
@@ -451,21 +487,31 @@ class Screen:
             self._paper.update(bundle.to_mime(), self._live_id, self.metadata)
 
     def _live_line(self) -> Bundle:
-        seconds = None if self._waiting else self._loop.time() - self._began
+        seconds = None if self._waiting else self._now() - self._began
         return render_live_line(self._doing, seconds if seconds is None or seconds >= 1 else None, self._tokens or None)
 
-    def _footer(self, ended: ev.TurnEnded | None, now: float) -> Bundle:
+    def _footer(self, ended: ev.TurnEnded | None, now: float, spent_usd: float | None, changed: int) -> Bundle:
         usage = ended.usage if ended is not None else ev.Usage()
         known = usage.context_tokens is not None and usage.context_window
         fraction = (usage.context_tokens or 0) / (usage.context_window or 1) if known else None
-        return render_footer(usage, seconds=now - self._began, model=self._model, context_fraction=fraction)
+        return render_footer(
+            usage,
+            seconds=now - self._began,
+            model=self._model,
+            notebook_cost_usd=spent_usd,
+            context_fraction=fraction,
+            changed=changed,
+        )
+
+    def _now(self) -> float:
+        return self._loop.time() if self._replaying is None else self._replaying
 
     def _schedule(self) -> None:
         """One timer: for the next repaint that is due, else for the clock of the live line."""
-        if self._finished:
+        if self._finished or self._replaying is not None:
             return
         due = [block.shown_at + _pause(block) for block in self._blocks if block.dirty]
-        when = max(self._loop.time() + SHORTEST_TIMER_SECONDS, min([self._next_tick, *due]))
+        when = max(self._now() + SHORTEST_TIMER_SECONDS, min([self._next_tick, *due]))
         if self._timer is not None:
             if self._timer.when() <= when:
                 return
@@ -476,7 +522,7 @@ class Screen:
         self._timer = None
         if self._finished:
             return
-        now = self._loop.time()
+        now = self._now()
         if now >= self._next_tick:
             self._next_tick = now + TICK_SECONDS
             if self._doing == _STARTING and now - self._began > SLOW_START_SECONDS:
@@ -502,8 +548,7 @@ class Slot:
 
     def settle(self, bundle: Bundle) -> None:
         """No widget is left: the card becomes this, for good."""
-        self.foreign.bundle = bundle
-        self._screen.settle_card(self)
+        self._screen.settle_card(self, bundle)
 
 
 def _pause(block: Block) -> float:
@@ -524,6 +569,10 @@ def _in_background(call: ToolCall) -> bool:
 
 def _new_id() -> str:
     return uuid.uuid4().hex
+
+
+def _forget(_bundle: Bundle) -> None:
+    """Nobody wants to show it again."""
 
 
 _TAKE: dict[type, Callable[[Screen, Any], None]] = {

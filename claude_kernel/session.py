@@ -88,6 +88,7 @@ class Session:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._resumable = self.options.resume is not None
         self._lost: events.ConversationLost | None = None
+        self._begun = False
         self._closed = False
 
     # --- what can be seen -----------------------------------------------------------------------------------------
@@ -107,6 +108,11 @@ class Session:
         if self._turn_link.connection.open_questions:
             return State.WAITING
         return State.SILENT if self._turn.silent else State.WORKING
+
+    @property
+    def begun(self) -> bool:
+        """The CLI has named the conversation: from now on it is resumed under that name."""
+        return self._begun
 
     @property
     def backlog(self) -> int:
@@ -177,7 +183,8 @@ class Session:
         try:
             return await self._start_process(resume)
         except CliDied as died:
-            if resume is None or resume == self.options.resume or not died.start_error:
+            asked_for = resume == self.options.resume and not self.options.resume_gently
+            if resume is None or asked_for or not died.start_error:
                 raise
             # A process that died before it had written anything cannot be resumed: go on without its memory.
             self._lost = events.ConversationLost(session_id=resume, reason=died.start_error)
@@ -292,6 +299,11 @@ class Session:
         link.send(link.connection.send_prompt(turn.prompt))
         return link
 
+    def interject(self, event: Event) -> None:
+        """Puts an event of the caller's own into the running turn, behind what has come."""
+        if self._turn is not None:
+            self._turn.push(event)
+
     async def interrupt(self) -> bool:
         """Stops the running turn and keeps the conversation. A second call, or no answer, replaces the process."""
         turn, link = self._turn, self._turn_link
@@ -365,7 +377,7 @@ class Session:
 
     def _note_started(self, link: Link, event: events.SessionStarted) -> None:
         self.session_id = event.session_id
-        self._resumable = True
+        self._resumable = self._begun = True
         if link.connection.dialect.host_runs_tools and event.mode == "bypassPermissions":
             # It runs tools itself and asks nobody: the very opposite of what host-tools promises.
             error = "The host-tools dialect needs a CLI that leaves tools to its host; this one runs them unasked."

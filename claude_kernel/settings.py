@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jupyter_core.paths import jupyter_config_path
-from traitlets import Enum, TraitError, Unicode
+from traitlets import CFloat, CInt, Enum, TraitError, Unicode
 from traitlets.config import Application, Config, Configurable
 from traitlets.config.loader import ConfigFileNotFound, JSONFileConfigLoader, LazyConfigValue, PyFileConfigLoader
 
 from claude_kernel.cli import EFFORTS, MODES, Options
-from claude_kernel.conversation import Setting
+from claude_kernel.conversation import Conversation, Setting
+from claude_kernel.journal import open_journal
+from claude_kernel.memory import Habits
+from claude_kernel.past import find_notebook
 from claude_kernel.prompts import WAYS
 from claude_kernel.protocol.dialects import DIALECTS
 
@@ -43,6 +46,21 @@ class ClaudeSettings(Configurable):
     display = Enum(
         ("auto", "rich", "plain"), "auto", help="Rich outputs, plain text, or whichever suits the front end."
     ).tag(config=True)
+    resume = Enum(
+        ("ask", "always", "never"), "ask", help="Whether a notebook goes on with its conversation after a restart."
+    ).tag(config=True)
+    rerun = Enum(
+        ("continue", "rewind"),
+        "continue",
+        help="What running a cell again does: the conversation goes on, or goes back to before that cell.",
+    ).tag(config=True)
+    budget = CFloat(0.0, min=0.0, help="What a notebook may cost in all, in US dollars. 0: no limit.").tag(config=True)
+    max_turns = CInt(0, min=0, help="How many steps Claude may take for one prompt. 0: no limit.").tag(config=True)
+    keep = Enum(
+        ("all", "costs", "nothing"),
+        "all",
+        help="What is kept of a conversation for after a restart, in your own folder.",
+    ).tag(config=True)
     dialect = Enum(tuple(DIALECTS), "direct", help="How messages to the CLI are written.").tag(config=True)
 
     def options(self) -> Options:
@@ -52,8 +70,20 @@ class ClaudeSettings(Configurable):
             model=self.model or None,
             mode=self.mode or None,
             effort=self.effort or None,
+            max_turns=self.max_turns or None,
             dialect=self.dialect,
         )
+
+    def habits(self) -> Habits:
+        return Habits(resume=self.resume, rerun=self.rerun, budget_usd=self.budget or None, keep=self.keep)
+
+    def converse(self, *, name: str = "", **faces: Any) -> Conversation:
+        """The conversation of the notebook behind this kernel; `name` is one of several."""
+        options = self.options()
+        notebook = find_notebook()
+        kept = self.keep != "nothing"
+        journal = open_journal(notebook, Path(options.cwd), name) if kept else None
+        return Conversation(options, habits=self.habits(), journal=journal, notebook=notebook, **faces)
 
 
 class Loaded(NamedTuple):
@@ -80,7 +110,7 @@ def load_settings(parent: Configurable | None = None, environ: Mapping[str, str]
             else:
                 sources[name] = source
     rows = tuple(
-        Setting(name, str(getattr(settings, name)), sources.get(name, "default"), str(trait.help))
+        Setting(name, _written(getattr(settings, name)), sources.get(name, "default"), str(trait.help))
         for name, trait in _traits()
     )
     return Loaded(settings, rows, tuple(problems))
@@ -95,7 +125,7 @@ def settings_table() -> str:
     rows = []
     for name, trait in _traits():
         values = " ".join(f"`{value}`" for value in getattr(trait, "values", ()) if value)
-        default = f"`{trait.default_value}`" if trait.default_value else "empty"
+        default = f"`{_written(trait.default_value)}`" if trait.default_value != "" else "empty"
         about = f"{trait.help} {values}".strip()
         rows.append(f"| `ClaudeSettings.{name}` | `{variable_of(name)}` | {default} | {about} |")
     return "\n".join(["| setting | environment | default | what it is |", "|---|---|---|---|", *rows])
@@ -146,7 +176,7 @@ def _of(config: Config, section: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of the command line that waits for its trait to say of which type it is; all of ours are text."""
+    """A value of the command line that waits for its trait to say of which type it is; each of ours takes text."""
     return str(value) if isinstance(value, str) else value
 
 
@@ -164,6 +194,13 @@ def _traits() -> Iterator[tuple[str, Any]]:
 NAMES = tuple(name for name, _ in _traits())
 
 
+def _written(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
 def _expected(name: str) -> str:
-    values = getattr(dict(_traits())[name], "values", None)
-    return f"It may be {', '.join(filter(None, values))}." if values else "It must be text."
+    trait = dict(_traits())[name]
+    values = getattr(trait, "values", None)
+    if values:
+        return f"It may be {', '.join(filter(None, values))}."
+    return "It must be a number from 0." if isinstance(trait, CFloat | CInt) else "It must be text."

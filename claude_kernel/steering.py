@@ -8,16 +8,22 @@ from typing import NamedTuple
 
 from claude_kernel.cli import EFFORTS, MODES
 from claude_kernel.conversation import Conversation
+from claude_kernel.desk import Desk
 from claude_kernel.errors import UsageError
 from claude_kernel.images import read_image
 from claude_kernel.prompts.asker import steer_prompts
+from claude_kernel.recall import export, last, resume, rewind, sessions
+from claude_kernel.render.figures import dollars_text
+from claude_kernel.spending import budget, context, cost
+from claude_kernel.tables import table
+from claude_kernel.undoing import undo
 from claude_kernel.wirelog import recent_lines
 
 
-async def steer(conversation: Conversation, line: str, about: str = "") -> str:
+async def steer(conversation: Conversation, line: str, desk: Desk, about: str = "") -> str:
     """Carries out one `%claude` line (without the `%claude`) and says what happened. Raises `UsageError`.
 
-    `about` is what help says of the face that asks: how a prompt is written there.
+    `desk` is where it may show and ask more than that. `about` is what help says of the face: how a prompt is written.
     """
     try:
         words = shlex.split(line)
@@ -27,11 +33,11 @@ async def steer(conversation: Conversation, line: str, about: str = "") -> str:
     command = COMMANDS.get(verb)
     if command is None:
         raise UsageError(f"There is no `%claude {verb}`. There are: {', '.join(COMMANDS)}.")
-    said = await command.act(conversation, rest)
+    said = await command.act(conversation, rest, desk)
     return f"{said}\n\n{about}" if command.act is _help and about else said
 
 
-async def _status(talk: Conversation, _rest: list[str]) -> str:
+async def _status(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
     initialised = talk.session.initialised or await talk.session.start()
     started = talk.last_started
     account = initialised.account if initialised else {}
@@ -47,18 +53,18 @@ async def _status(talk: Conversation, _rest: list[str]) -> str:
         ("logged in as", str(who)),
         ("spent", _money(talk)),
     ]
-    return _table(("Claude", ""), rows)
+    return table(("Claude", ""), rows)
 
 
-async def _model(talk: Conversation, rest: list[str]) -> str:
+async def _model(talk: Conversation, rest: list[str], _desk: Desk) -> str:
     initialised = talk.session.initialised or await talk.session.start()
     if not rest:
         models = initialised.models if initialised else ()
-        return _table(("model", "what it is"), [(f"`{model.value}`", model.description) for model in models])
+        return table(("model", "what it is"), [(f"`{model.value}`", model.description) for model in models])
     return f"The model is now `{await talk.set_model(rest[0])}`."
 
 
-async def _mode(talk: Conversation, rest: list[str]) -> str:
+async def _mode(talk: Conversation, rest: list[str], _desk: Desk) -> str:
     if not rest:
         return f"The permission mode is `{talk.mode}`. There are {', '.join(f'`{mode}`' for mode in MODES)}."
     if rest[0] not in MODES:
@@ -66,7 +72,7 @@ async def _mode(talk: Conversation, rest: list[str]) -> str:
     return f"The permission mode is now `{await talk.set_mode(rest[0])}`."
 
 
-async def _effort(talk: Conversation, rest: list[str]) -> str:
+async def _effort(talk: Conversation, rest: list[str], _desk: Desk) -> str:
     if not rest:
         return f"The effort is `{talk.options.effort or 'default'}`. There are {', '.join(f'`{e}`' for e in EFFORTS)}."
     if rest[0] not in EFFORTS:
@@ -75,43 +81,25 @@ async def _effort(talk: Conversation, rest: list[str]) -> str:
     return f"The effort is now `{rest[0]}`."
 
 
-async def _new(talk: Conversation, _rest: list[str]) -> str:
+async def _new(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
     old = talk.session.session_id
     await talk.start_anew()
     kept = f" The old one is kept as `{old}`." if old else ""
     return f"A new conversation begins with the next prompt.{kept}"
 
 
-async def _stop(talk: Conversation, _rest: list[str]) -> str:
+async def _stop(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
     await talk.restart()
     return "Claude Code was stopped, and all it was running. The next prompt starts it again and goes on."
 
 
-async def _restart(talk: Conversation, _rest: list[str]) -> str:
+async def _restart(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
     await talk.restart()
     await talk.session.start()
     return "Claude Code was started anew. The conversation goes on."
 
 
-async def _context(talk: Conversation, _rest: list[str]) -> str:
-    usage = await talk.session.request("get_context_usage")
-    rows = [
-        (str(part.get("name")), f"{part.get('tokens', 0):,}")
-        for part in usage.get("categories", [])
-        if isinstance(part, dict)
-    ]
-    total, most = usage.get("totalTokens", 0), usage.get("maxTokens") or 1
-    rows.append(("**in use**", f"**{total:,} of {most:,} ({100 * total / most:.0f}%)**"))
-    return _table(("context", "tokens"), rows)
-
-
-async def _cost(talk: Conversation, _rest: list[str]) -> str:
-    rows = [(f"`{model}`", f"${cost:.4f}") for model, cost in sorted(talk.spent.by_model.items())]
-    rows.append((f"**{talk.spent.turns} turns**", f"**{_money(talk)}**"))
-    return _table(("model", "spent since the kernel started"), rows)
-
-
-async def _tools(talk: Conversation, _rest: list[str]) -> str:
+async def _tools(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
     started = talk.last_started
     if started is None:
         return "Claude says which tools it has when the first prompt is sent."
@@ -121,18 +109,18 @@ async def _tools(talk: Conversation, _rest: list[str]) -> str:
     return "\n\n".join(lines)
 
 
-async def _image(talk: Conversation, rest: list[str]) -> str:
+async def _image(talk: Conversation, rest: list[str], _desk: Desk) -> str:
     if not rest:
         raise UsageError("Say which: `%claude image figure.png`.")
     talk.images += [read_image(talk.folder, word) for word in rest]
     return f"Attached to the next prompt: {', '.join(f'`{word}`' for word in rest)}."
 
 
-async def _prompts(talk: Conversation, rest: list[str]) -> str:
+async def _prompts(talk: Conversation, rest: list[str], _desk: Desk) -> str:
     return steer_prompts(talk.ask_person, rest)
 
 
-async def _private(talk: Conversation, rest: list[str]) -> str:
+async def _private(talk: Conversation, rest: list[str], _desk: Desk) -> str:
     if talk.tools is None:
         raise UsageError("Claude has no tools here that could see a variable.")
     privacy = talk.tools.privacy
@@ -143,7 +131,7 @@ async def _private(talk: Conversation, rest: list[str]) -> str:
     return f"Marked private: {marked}. Names that secrets commonly have are hidden anyway."
 
 
-async def _cell(talk: Conversation, rest: list[str]) -> str:
+async def _cell(talk: Conversation, rest: list[str], _desk: Desk) -> str:
     if talk.tools is None:
         raise UsageError("Here there is no notebook to put a cell into.")
     blocks = talk.last.code if talk.last is not None else []
@@ -157,26 +145,26 @@ async def _cell(talk: Conversation, rest: list[str]) -> str:
     return "The code stands in a new cell below. It was not run."
 
 
-async def _config(talk: Conversation, _rest: list[str]) -> str:
+async def _config(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
     if not talk.settings:
         raise UsageError("This conversation was not configured from outside.")
     rows = [(f"`{row.name}`", f"{f'`{row.value}`' if row.value else 'empty'}, {row.source}") for row in talk.settings]
     problems = [f"- {problem}" for problem in talk.notices]
-    return "\n".join([_table(("setting", "value, and where it comes from"), rows), "", *problems])
+    return "\n".join([table(("setting", "value, and where it comes from"), rows), "", *problems])
 
 
-async def _log(_talk: Conversation, _rest: list[str]) -> str:
+async def _log(_talk: Conversation, _rest: list[str], _desk: Desk) -> str:
     lines = recent_lines()
     return "```\n" + ("\n".join(lines).replace("```", "'''") or "nothing yet") + "\n```"
 
 
-async def _help(_talk: Conversation, _rest: list[str]) -> str:
+async def _help(_talk: Conversation, _rest: list[str], _desk: Desk) -> str:
     rows = [(f"`%claude {name}{command.usage}`", command.summary) for name, command in COMMANDS.items()]
-    return _table(("say", "what it does"), rows)
+    return table(("say", "what it does"), rows)
 
 
 class Command(NamedTuple):
-    act: Callable[[Conversation, list[str]], Awaitable[str]]
+    act: Callable[[Conversation, list[str], Desk], Awaitable[str]]
     summary: str
     usage: str = ""
 
@@ -195,8 +183,15 @@ COMMANDS: dict[str, Command] = {
     "cell": Command(_cell, "put code of the last answer into a new cell", " [N]"),
     "private": Command(_private, "hide variables from Claude, or show them again", " [--show] NAME …"),
     "prompts": Command(_prompts, "show or change how you are asked", " [WAY]"),
-    "context": Command(_context, "what fills the context window"),
-    "cost": Command(_cost, "what was spent, by model"),
+    "last": Command(last, "show the last turn again; one that still runs goes on here"),
+    "resume": Command(resume, "go on with the notebook's earlier conversation, or another", " [ID]"),
+    "sessions": Command(sessions, "the conversations of this folder"),
+    "rewind": Command(rewind, "take the conversation back to before this cell, or by N prompts", " [N]"),
+    "undo": Command(undo, "put back the files that this cell, or the last N, changed", " [N] [--yes]"),
+    "context": Command(context, "what fills the context window"),
+    "cost": Command(cost, "what was spent, by cell and by model"),
+    "budget": Command(budget, "show or set what the notebook may cost", " [USD]"),
+    "export": Command(export, "write the conversation as Markdown and as JSON", " [NAME]"),
     "tools": Command(_tools, "the tools and MCP servers Claude has"),
     "new": Command(_new, "begin a new conversation"),
     "stop": Command(_stop, "stop Claude Code and all it is running"),
@@ -208,9 +203,4 @@ COMMANDS: dict[str, Command] = {
 
 
 def _money(talk: Conversation) -> str:
-    return f"${talk.spent.cost_usd:.4f}" if talk.spent.known else "nothing yet"
-
-
-def _table(head: tuple[str, str], rows: list[tuple[str, str]]) -> str:
-    cells = [f"| {left} | {right.replace('|', chr(92) + '|')} |" for left, right in rows]
-    return "\n".join([f"| {head[0]} | {head[1]} |", "|---|---|", *cells])
+    return dollars_text(talk.journal.cost_usd) if talk.journal.cost_known else "nothing yet"

@@ -14,6 +14,7 @@ from collections.abc import Container
 import msgspec
 
 from claude_kernel.errors import (
+    BudgetReached,
     ClaudeKernelError,
     CliDied,
     CliError,
@@ -248,6 +249,12 @@ _CLOSED = _Advice(
     "It was answered or withdrawn; ask Claude to try again if you wanted something else.",
     _KEPT,
 )
+_BUDGET = _Advice(
+    "BudgetReached",
+    "The budget of this notebook is spent.",
+    "`%claude cost` shows on what; `%claude budget AMOUNT` sets a higher one.",
+    _NOT_SENT,
+)
 _USAGE = _Advice("UsageError", "This cannot be done as asked.", "", _NOT_SENT)
 _CLI_ERROR = _Advice(
     "CliError", "Claude Code did not do its part.", "Run `%claude restart` and then this cell again.", _KEPT
@@ -352,6 +359,7 @@ def trouble_of_retry(retry: RetryNoticed) -> Trouble | None:
 _ERRORS: dict[type[Exception], _Advice] = {
     QuestionClosed: _CLOSED,
     SessionBusy: _BUSY,
+    BudgetReached: _BUDGET,
     UsageError: _USAGE,
     CliDied: _NOT_READY,
     TurnFailed: _TURN_FAILED,

@@ -43,7 +43,7 @@ def read_trust(folder: str, environ: Mapping[str, str] | None = None) -> Trust:
         str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
         for base in (here, *_up_to_repository(here))
         for name in _BRINGS
-        if (path := base / name).is_file() and path.parent != _own_folder(environ)
+        if (path := base / name).is_file() and path.parent != own_folder(environ)
         if not _only_narrows(path) and not _is_known(path, environ)
     )
     return Trust(not brings or _is_trusted(here, environ), brings)
@@ -99,7 +99,7 @@ def _read_known(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _store(environ: Mapping[str, str]) -> Path:
-    return _own_folder(environ) / "claude-kernel" / "rules.json"
+    return own_folder(environ) / "claude-kernel" / "rules.json"
 
 
 def _hash(path: Path) -> str:
@@ -118,8 +118,9 @@ def _home(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("HOME") or Path.home())
 
 
-def _own_folder(environ: Mapping[str, str]) -> Path:
+def own_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Where the person's own settings are. In a notebook in their home they are no settings of the folder."""
+    environ = os.environ if environ is None else environ
     return Path(environ.get("CLAUDE_CONFIG_DIR") or _home(environ) / ".claude").resolve()
 
 

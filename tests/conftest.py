@@ -12,7 +12,9 @@ from support.real_cli import MISSING, cli_environment, find_cli
 SLOW = frozenset(
     {
         "children/test_children",
+        "demo/test_checkpoints",
         "demo/test_demo",
+        "demo/test_shelf",
         "render/test_hostile",
         "render/test_tools",
         "test_conversation",

@@ -17,11 +17,12 @@ from support.real_cli import cli_path
 from support.talk import child, faulty, is_gone, marked_processes, run, until, wait_until
 
 from claude_kernel.cli import Options
-from claude_kernel.conversation import CellEnd, Conversation, Shown, refuse
+from claude_kernel.conversation import CellEnd, Conversation, refuse
 from claude_kernel.prompts.scene import Scene
 from claude_kernel.protocol import Allow, Decision, events
 from claude_kernel.protocol.events import Outcome
 from claude_kernel.session import State, Timing
+from claude_kernel.shown import Shown
 
 QUICK = Timing(interrupt_seconds=0.3, interrupted_result_seconds=0.2, close_seconds=0.5, start_seconds=0.5)
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
@@ -72,7 +73,7 @@ def test_a_cell_is_a_prompt_and_its_answer(tmp_path: Path) -> None:
             assert (end.trouble, end.interrupted) == (None, False)
             assert end.ended is not None
             assert end.ended.outcome is Outcome.FINISHED
-            assert cells.talk.spent.turns == 1
+            assert len(cells.talk.journal.turns) == 1
             assert not cells.talk.running
 
     run(scene())
@@ -396,7 +397,7 @@ def test_an_agent_that_comes_home_between_cells_is_shown_where_it_left_and_told_
             assert "Noted:" in second.plain
             third, _end = await cells.run("say:later")
             assert "came home" not in third.plain
-            assert cells.talk.spent.turns == 4
+            assert len(cells.talk.journal.all) + len(cells.talk.journal.unasked) == 4
 
     run(scene(), seconds=60)
 

@@ -11,14 +11,16 @@ PACKAGE = Path(__file__).parent.parent / "claude_kernel"
 
 # Each layer may import those before it, and itself. A new module needs a row: where does it stand?
 LAYERS = [
-    {"errors", "cells", "demo", "fill", "paper", "terminal", "trust", "typed", "wirelog"},
-    {"protocol"},
-    {"cli", "processes", "guard", "images", "render", "trouble"},
-    {"transport", "reply", "pieces", "prompts", "tools"},
-    {"link", "screen", "console"},
+    {"errors", "cells", "demo", "fill", "paper", "tables", "terminal", "trust", "typed", "wirelog"},
+    {"kept", "protocol"},
+    {"cli", "journal", "processes", "guard", "images", "render", "trouble"},
+    {"desk", "transport", "past", "recording", "reply", "pieces", "prompts", "tools"},
+    {"export", "link", "screen", "shown", "console", "underway"},
     {"serving", "inbox", "questions"},
     {"session"},
-    {"chat", "conversation"},
+    {"chat", "memory"},
+    {"conversation"},
+    {"recall", "spending", "undoing"},
     {"steering"},
     {"completion", "faces", "settings"},
     {"kernel", "magic"},
@@ -31,6 +33,8 @@ NARROW = {
     "screen": {"paper", "pieces", "protocol", "render"},
     "console": {"paper", "protocol", "render"},
     "cells": set(),
+    "journal": {"protocol", "trust"},
+    "recording": {"protocol", "render"},
     "demo": set(),
     "trust": set(),
 }

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.papers import CellPaper
 from support.talk import run
 from traitlets.config import Application, Config, Configurable
 
 from claude_kernel.conversation import Conversation
+from claude_kernel.desk import Page
 from claude_kernel.errors import UsageError
 from claude_kernel.settings import NAMES, Loaded, load_settings, put_table, variable_of
 from claude_kernel.steering import steer
@@ -115,7 +117,7 @@ def test_a_person_can_see_what_holds_and_why() -> None:
 
     async def scene() -> str:
         talk = Conversation(loaded.settings.options(), settings=loaded.rows, notices=loaded.problems)
-        return await steer(talk, "config")
+        return await steer(talk, "config", Page(CellPaper()))
 
     said = run(scene())
     assert "| `cli` | `demo`, environment, CLAUDE_KERNEL_CLI |" in said
@@ -126,7 +128,7 @@ def test_a_person_can_see_what_holds_and_why() -> None:
 def test_a_conversation_of_a_program_has_no_configuration() -> None:
     async def scene() -> None:
         with pytest.raises(UsageError, match="not configured"):
-            await steer(Conversation(load_settings(environ={}).settings.options()), "config")
+            await steer(Conversation(load_settings(environ={}).settings.options()), "config", Page(CellPaper()))
 
     run(scene())
 

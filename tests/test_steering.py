@@ -16,9 +16,11 @@ from support.talk import child, faulty, is_gone, marked_processes, run, wait_unt
 
 from claude_kernel.cli import EFFORTS, MODES, Options
 from claude_kernel.conversation import Conversation
+from claude_kernel.desk import Page
 from claude_kernel.errors import CliRefused, UsageError
 from claude_kernel.session import State
-from claude_kernel.steering import COMMANDS, steer
+from claude_kernel.steering import COMMANDS
+from claude_kernel.steering import steer as steer_at
 from claude_kernel.wirelog import keep_recent_lines, recent_lines
 
 PNG = b"\x89PNG\r\n\x1a\n rest"
@@ -38,6 +40,10 @@ def _logged() -> Iterator[None]:
     keep_recent_lines()
     yield
     package.handlers, package.level, package.propagate = before[0], before[1], before[2]
+
+
+async def steer(talk: Conversation, line: str) -> str:
+    return await steer_at(talk, line, Page(CellPaper()))
 
 
 class Talking:
@@ -88,7 +94,7 @@ def test_status_says_where_things_stand(tmp_path: Path) -> None:
             after = await steer(talk, "status")
             assert "| model | claude-opus-5-5 |" in after
             assert f"| conversation | `{talk.session.session_id}` |" in after
-            assert "| spent | $0.0006 |" in after
+            assert "| spent | $0.001 |" in after
 
     run(scene())
 
@@ -195,11 +201,11 @@ def test_restart_starts_it_again_at_once(tmp_path: Path) -> None:
 def test_cost_and_tools_are_known_after_the_first_prompt(tmp_path: Path) -> None:
     async def scene() -> None:
         async with Talking(tmp_path) as talk:
-            assert "**0 turns** | **nothing yet**" in await steer(talk, "cost")
+            assert await steer(talk, "cost") == "Nothing was spent in this notebook yet."
             assert "when the first prompt is sent" in await steer(talk, "tools")
             await say(talk, "say one")
             await say(talk, "say two")
-            assert "**2 turns** | **$0.0" in await steer(talk, "cost")
+            assert "| **2 prompts** |  | **$0.0" in await steer(talk, "cost")
             assert await steer(talk, "tools") == "2 tools: `Bash`, `AskUserQuestion`"
 
     run(scene())

@@ -97,6 +97,7 @@ ERRORS = [
     (errors.QuestionClosed("closed"), "QuestionClosed"),
     (errors.UsageError("no such mode"), "UsageError"),
     (errors.CliError("x"), "CliError"),
+    (errors.BudgetReached("x"), "BudgetReached"),
     (errors.EnvironmentTrouble("x"), "EnvironmentTrouble"),
     (errors.ClaudeKernelError("x"), "ClaudeKernelError"),
     (KeyError("walnut"), "KernelFault"),

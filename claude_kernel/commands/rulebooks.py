@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from claude_kernel.cli import MODES
-from claude_kernel.commands.conversations import config_folder
-from claude_kernel.trust import Trust, read_trust
+from claude_kernel.trust import Trust, own_folder, read_trust
 
 _MANAGED_FOLDERS = {"darwin": "/Library/Application Support/ClaudeCode", "win32": r"C:\Program Files\ClaudeCode"}
 _OF_THE_FOLDER = ("local", "project")
@@ -96,7 +95,7 @@ def read_policy(folder: Path, managed: Path | None = None) -> Policy:
         *_kernel_settings(),
         *(_read("local", path) for path in _local_files(folder)),
         _read("project", folder / ".claude" / "settings.json"),
-        _read("user", config_folder() / "settings.json"),
+        _read("user", own_folder() / "settings.json"),
     ]
     if not trust.trusted:
         books = [_unused(book) if book.scope in _OF_THE_FOLDER else book for book in books]

@@ -7,11 +7,11 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from claude_kernel.commands.conversations import Kept, find_conversations
 from claude_kernel.commands.printing import DIM, count_of, paint, plain, say, say_json
+from claude_kernel.kept import Kept, find_conversations
+from claude_kernel.render.figures import age_text
 
 _PROMPT_CHARACTERS = 70
-_AGES = ((86400 * 365, "year"), (86400 * 30, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
         say("One begins with the first cell of a notebook with the Claude kernel, or with `claude` in a terminal.")
         return 0
     now = time.time()
-    rows = [(plain(one.id), age(now - one.changed), _count(one), _about(one)) for one in kept]
+    rows = [(plain(one.id), age_text(now - one.changed), _count(one), _about(one)) for one in kept]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         first, old, count = (row[column].ljust(widths[column]) for column in range(3))
@@ -44,13 +44,6 @@ def run(arguments: argparse.Namespace) -> int:
         )
     )
     return 0
-
-
-def age(seconds: float) -> str:
-    for length, unit in _AGES:
-        if seconds >= length:
-            return f"{count_of(int(seconds // length), unit)} ago"
-    return "just now"
 
 
 def _count(one: Kept) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from claude_kernel.errors import UsageError
@@ -15,11 +16,12 @@ from claude_kernel.prompts.front import FrontEnd
 from claude_kernel.prompts.offers import Offer, find_editable, find_offers
 from claude_kernel.prompts.records import render_decision, render_withdrawn
 from claude_kernel.prompts.scene import Scene
-from claude_kernel.prompts.stdin import ask_by_keys
+from claude_kernel.prompts.stdin import ask_by_keys, ask_choice
 from claude_kernel.prompts.things import compose_thing
 from claude_kernel.prompts.ticket import Ticket
 from claude_kernel.prompts.unattended import refuse_unattended, render_refusal
 from claude_kernel.protocol import Decision, events
+from claude_kernel.protocol.decisions import new_id
 from claude_kernel.render import Bundle, join_bundles
 
 if TYPE_CHECKING:
@@ -88,9 +90,7 @@ class Asker:
         before = await asyncio.to_thread(scene.read_before, question)
         asking = _Asking(question, scene, compose_thing(question, scene, before).render(), place)
         try:
-            decided = await self._ask_by_card(asking) if has_places and self._way in ("auto", "widgets") else None
-            if decided is None and self._way in ("auto", "stdin") and self._front.takes_input():
-                decided = await self._ask_typed(asking)
+            decided = await self._decide(asking, cards=has_places)
         except asyncio.CancelledError:
             place.settle(render_withdrawn(question, scene))
             raise
@@ -101,7 +101,29 @@ class Asker:
         place.settle(render_decision(question, *decided, scene))
         return decided[0]
 
+    async def choose(
+        self, text: Bundle, offers: Sequence[Offer], shown: Noticing, record: Callable[[Offer | None], Bundle]
+    ) -> Offer | None:
+        """A question of our own: one of several ways to go on, or none where nobody can be asked. `record` is what
+        stays in its place."""
+        place: Place = shown.slot() if isinstance(shown, HasPlaces) else _Lines(shown)
+        asking = _Asking(events.Question(id=new_id(), tool_name="", input={}), Scene(), text, place, tuple(offers))
+        try:
+            decided = await self._decide(asking, cards=isinstance(shown, HasPlaces))
+        except asyncio.CancelledError:
+            place.settle(record(None))
+            raise
+        chosen = decided[1] if decided is not None else None
+        place.settle(record(chosen))
+        return chosen
+
     # --- the ways -------------------------------------------------------------------------------------------------
+
+    async def _decide(self, asking: _Asking, *, cards: bool) -> tuple[Decision, Offer | None] | None:
+        decided = await self._ask_by_card(asking) if cards and self._way in ("auto", "widgets") else None
+        if decided is None and self._way in ("auto", "stdin") and self._front.takes_input():
+            decided = await self._ask_typed(asking)
+        return decided
 
     async def _ask_by_card(self, asking: _Asking) -> tuple[Decision, Offer | None] | None:
         """None where nobody sees cards."""
@@ -135,23 +157,30 @@ class Asker:
 
         async with self._typing:  # a front end has one input box
             asking.place.show(asking.text.to_mime())
+            if asking.offers:
+                return await ask_choice(asking.offers, self._front.ask_line, show)
             return await ask_by_keys(asking.question, asking.scene, self._front.ask_line, show)
 
 
 class _Asking:
-    """One question under way: its words and its place."""
+    """One question under way: its words and its place. `offers` are all there is to say to one of our own."""
 
-    def __init__(self, question: events.Question, scene: Scene, text: Bundle, place: Place) -> None:
+    def __init__(
+        self, question: events.Question, scene: Scene, text: Bundle, place: Place, offers: tuple[Offer, ...] = ()
+    ) -> None:
         self.question = question
         self.scene = scene
         self.text = text
         self.place = place
+        self.offers = offers
 
     def make_card(self, ticket: Ticket) -> Card:
-        from claude_kernel.prompts.cards import PermissionCard
+        from claude_kernel.prompts.cards import ChoiceCard, PermissionCard
         from claude_kernel.prompts.forms import DialogCard, QuestionsCard
 
         question = self.question
+        if self.offers:
+            return ChoiceCard(ticket, self.text, self.offers)
         if question.dialog is not None:
             return DialogCard(ticket, self.text, question.dialog)
         if question.form:

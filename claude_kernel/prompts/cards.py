@@ -73,6 +73,17 @@ class Card:
         self.kit.close()
 
 
+class ChoiceCard(Card):
+    """A question of our own: a button for each way to go on."""
+
+    def __init__(self, ticket: Ticket, text: Bundle, offers: Sequence[Offer]) -> None:
+        super().__init__(ticket, text)
+        self._compose(self.kit.row(*map(self._button, offers)))
+
+    def _button(self, offer: Offer) -> Any:
+        return self.kit.button(offer.label, lambda: self._answer(offer.decision, offer), tooltip=offer.scope)
+
+
 class PermissionCard(Card):
     """Offers in order of safety, Edit…, and a row for no."""
 

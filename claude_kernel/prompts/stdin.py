@@ -30,6 +30,20 @@ async def ask_by_keys(question: events.Question, scene: Scene, ask_line: AskLine
     return await _ask_permission(question, scene, ask_line, show)
 
 
+async def ask_choice(offers: Sequence[Offer], ask_line: AskLine, show: Show) -> Decided:
+    """Nothing typed is the last of them, which is the safe one."""
+    keys = ", ".join(f"[{offer.key}] {offer.label}" for offer in offers)
+    for _ in range(_MOST_TRIES):
+        typed = (await ask_line(f"{keys}: ")).strip().lower()
+        found = next((offer for offer in offers if typed in (offer.key, offer.label.lower())), None)
+        if found is not None:
+            return found.decision, found
+        if not typed:
+            break
+        show(render_notice(f"“{typed}” is none of the answers."))
+    return offers[-1].decision, offers[-1]
+
+
 # --- permission and plan --------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,8 @@
-"""Durations, tokens and money as people write them. No markup."""
+"""Durations, ages, tokens and money as people write them. No markup."""
 
 from __future__ import annotations
+
+from claude_kernel.render.cut import count_of
 
 
 def seconds_text(seconds: float) -> str:
@@ -27,3 +29,13 @@ def dollars_text(amount: float) -> str:
     if amount >= 0.0995:
         return f"${amount:,.2f}"
     return f"${amount:.3f}" if amount >= 0.0005 else "under $0.001" if amount > 0 else "$0"
+
+
+_AGES = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
+
+
+def age_text(seconds: float) -> str:
+    for length, unit in _AGES:
+        if seconds >= length:
+            return f"{count_of(int(seconds // length), unit)} ago"
+    return "just now"

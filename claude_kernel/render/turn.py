@@ -10,7 +10,7 @@ from claude_kernel.protocol.events import ConversationCompacted, RateLimited, Us
 from claude_kernel.render.ansi import strip_ansi
 from claude_kernel.render.bundle import Bundle, Part, join_parts, publish
 from claude_kernel.render.code import focus_of
-from claude_kernel.render.cut import Room, cut_text
+from claude_kernel.render.cut import Room, count_of, cut_text
 from claude_kernel.render.figures import dollars_text, seconds_text, tokens_text
 from claude_kernel.render.markdown import compose_markdown, plain_prose
 from claude_kernel.render.rows import EMPTY, compose_output, compose_quiet, compose_row, indented
@@ -54,11 +54,12 @@ def render_footer(
     *,
     seconds: float | None = None,
     model: str = "",
-    session_cost_usd: float | None = None,
+    notebook_cost_usd: float | None = None,
     context_fraction: float | None = None,
+    changed: int = 0,
 ) -> Bundle:
     sent = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
-    total = session_cost_usd if session_cost_usd is not None else usage.session_cost_usd
+    total = notebook_cost_usd if notebook_cost_usd is not None else usage.session_cost_usd
     words = [
         seconds_text(seconds) if seconds is not None else "",
         one_line(model, 60).removeprefix(_MODEL_PREFIX),
@@ -66,6 +67,7 @@ def render_footer(
         dollars_text(usage.cost_usd) if usage.cost_usd is not None else "",
         f"notebook {dollars_text(total)}" if total is not None else "",
         f"context {_percent(context_fraction)}" if context_fraction is not None else "",
+        f"{count_of(changed, 'file')} changed: %claude undo" if changed else "",
     ]
     line = " · ".join(exact_text(word) for word in words if word)
     return publish(Part(f'<p class="foot">{escape(line)}</p>' if line else "", line))

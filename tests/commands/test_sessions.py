@@ -1,4 +1,4 @@
-"""A folder's conversations, from files as the CLI (2.1.326) writes them and from files that it never would."""
+"""A folder's kept, from files as the CLI (2.1.326) writes them and from files that it never would."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from commands.keyboard import Typed
 
-from claude_kernel.commands import conversations
-from claude_kernel.commands.conversations import slug
-from claude_kernel.commands.sessions import age
+from claude_kernel import kept
+from claude_kernel.kept import slug
+from claude_kernel.render.figures import age_text
 
 ID = "430e324e-8de9-43f7-910d-306a2b46b6b7"
 
@@ -91,8 +91,8 @@ def test_broken_lines_are_passed_over(typed: Typed, home: Path, folder: Path) ->
 def test_a_huge_file_is_read_up_to_a_limit_and_says_so(
     typed: Typed, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversations, "LONGEST_LINE", 2_000)
-    monkeypatch.setattr(conversations, "MOST_BYTES", 60_000)
+    monkeypatch.setattr(kept, "LONGEST_LINE", 2_000)
+    monkeypatch.setattr(kept, "MOST_BYTES", 60_000)
     keep(home, folder, row("first", folder), row("x" * 5_000, folder), *[row("more", folder)] * 5_000)
     (one,) = typed("sessions", "--json").json["sessions"]
     assert (one["first_prompt"], one["whole"]) == ("first", False)
@@ -127,7 +127,7 @@ def test_no_word_of_a_file_can_steer_the_terminal(typed: Typed, home: Path, fold
 
 
 def test_only_so_many_are_looked_at(typed: Typed, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversations, "MOST_FILES", 2)
+    monkeypatch.setattr(kept, "MOST_FILES", 2)
     for number in range(5):
         keep(home, folder, row(f"prompt {number}", folder), name=f"s{number}", minutes_ago=number)
     out = typed("sessions").out
@@ -166,4 +166,4 @@ def test_a_folders_name_is_made_as_the_cli_makes_it(path: str, name: str) -> Non
     [(-5, "just now"), (59, "just now"), (60, "1 minute ago"), (7300, "2 hours ago"), (86400 * 45, "1 month ago")],
 )
 def test_an_age_is_told_in_one_unit(seconds: float, words: str) -> None:
-    assert age(seconds) == words
+    assert age_text(seconds) == words

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
@@ -85,9 +86,11 @@ class Client:
         return int(self.manager.provisioner.pid)
 
     def send(
-        self, code: str, *, cell_id: str | None = "cell", metadata: dict[str, Any] | None = None, **content: Any
+        self, code: str, *, cell_id: str | None = "", metadata: dict[str, Any] | None = None, **content: Any
     ) -> str:
-        """An execute request, as JupyterLab makes it unless told otherwise; returns its id."""
+        """An execute request, as JupyterLab makes it unless told otherwise; returns its id. Each is a cell of its own
+        unless one is named; a console's is none."""
+        cell_id = uuid4().hex if cell_id == "" else cell_id
         asked = {
             "code": code,
             "silent": False,

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
+
+from claude_kernel.trust import own_folder
 
 MOST_FILES = 100
 MOST_BYTES = 64 * 1024 * 1024
@@ -62,16 +64,26 @@ class _Row(msgspec.Struct, rename="camel"):
 _ROW = msgspec.json.Decoder(_Row)
 
 
-def config_folder(environ: Mapping[str, str] | None = None) -> Path:
-    environ = os.environ if environ is None else environ
-    return Path(environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME") or Path.home(), ".claude"))
-
-
 def find_conversations(folder: Path) -> tuple[list[Kept], int]:
     """The newest first, and how many older ones were not looked at."""
     files = sorted(_files(folder), reverse=True)
     kept = [found for changed, path in files[:MOST_FILES] if (found := _read(path, changed, folder)) is not None]
     return kept, len(files[MOST_FILES:])
+
+
+def find_place(session_id: str, *, demo: bool = False) -> Path | None:
+    """The folder that a conversation belongs to. The id has been found to be one, and no path."""
+    kept = own_folder() / "claude-kernel" / "demo" if demo else own_folder() / "projects"
+    for path in kept.glob(f"{session_id}.jsonl" if demo else f"*/{session_id}.jsonl"):
+        try:
+            with path.open("rb") as file:
+                for line in file:
+                    row = _decode(line)
+                    if row is not None and row.cwd:
+                        return Path(row.cwd)
+        except OSError:
+            continue
+    return None
 
 
 def _files(folder: Path) -> Iterator[tuple[float, Path]]:
@@ -90,7 +102,7 @@ def _files(folder: Path) -> Iterator[tuple[float, Path]]:
 
 
 def _places(folder: Path) -> list[Path]:
-    projects = config_folder() / "projects"
+    projects = own_folder() / "projects"
     name = slug(folder)
     if len(name) <= _LONGEST_NAME:
         return [projects / name]
