@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from claude_kernel.chat import Claude
     from claude_kernel.cli import Options
+    from claude_kernel.errors import TurnFailed
     from claude_kernel.protocol import Allow, Answers, Deny, Prompt
     from claude_kernel.reply import Reply
     from claude_kernel.session import Session
@@ -22,11 +23,12 @@ _HOMES = {
     "Prompt": "protocol",
     "Reply": "reply",
     "Session": "session",
+    "TurnFailed": "errors",
     "load_ipython_extension": "magic",
     "unload_ipython_extension": "magic",
 }
 
-__all__ = ["Allow", "Answers", "Claude", "Deny", "Options", "Prompt", "Reply", "Session", "__version__"]
+__all__ = ["Allow", "Answers", "Claude", "Deny", "Options", "Prompt", "Reply", "Session", "TurnFailed", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -40,7 +40,7 @@ def read_cell(text: str) -> Cell:
         return Cell(tuple(steering), code=after, code_offset=offset + len(first) + len(newline))
     if first.startswith(("%", "!")):
         return Cell(tuple(steering), code=rest, code_offset=offset)
-    if first.startswith(("\\%", "\\!", "\\/", "\\\\")):
+    if first.startswith(("\\%", "\\!", "\\\\")):
         rest = rest[1:]
     return Cell(tuple(steering), prompt=rest.rstrip())
 

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -111,6 +112,11 @@ def _find_bundled() -> str | None:
             if path.is_file():
                 return str(path)
     return None
+
+
+def spoken(command: Sequence[str]) -> str:
+    """What a person types to start this CLI: the one inside a wheel is not on the PATH."""
+    return "claude" if shutil.which("claude") == command[0] else shlex.join(command)
 
 
 def read_version(command: Sequence[str], environ: Mapping[str, str] | None = None) -> str:

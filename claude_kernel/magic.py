@@ -122,7 +122,8 @@ class Claude:
         if end.interrupted:
             raise ClaudeInterrupted
         if end.trouble is not None:
-            remedy = f" {end.trouble.remedy}" if asked.quiet else ""  # else it is shown already
+            unseen = asked.quiet or not self._cell  # what runs a notebook by itself prints no more than this
+            remedy = f" {end.trouble.remedy}" if unseen else ""
             raise ClaudeFailed(f"{end.trouble.kind}: {end.trouble.title}{remedy}")
         if end.reply is not None:
             self.last = end.reply  # also where it fits no schema: it was paid for

@@ -444,7 +444,8 @@ class Session:
             finished = await run_host_tool(link, self._host_tools, question, given)
             if self._turn is not None:
                 self._turn.push(finished)
-        if isinstance(decision, Deny) and decision.stop and not dialect.interrupts:
+        told = dialect.interrupts and question.dialog is None  # else the answer has no word for stopping
+        if isinstance(decision, Deny) and decision.stop and not told:
             await self.interrupt()
 
     async def ask(self, prompt: Prompt | str) -> Reply:

@@ -39,6 +39,9 @@ class ClaudeSettings(Configurable):
     mode = Enum(("", *MODES), "", help="The permission mode to begin with. Empty: Claude Code's own default.").tag(
         config=True
     )
+    allow = Unicode(
+        "", help="What Claude may do without asking, as rules with commas between: `Edit,Bash(git status)`."
+    ).tag(config=True)
     effort = Enum(("", *EFFORTS), "", help="How hard Claude thinks. Empty: the model's own default.").tag(config=True)
     prompts = Enum(
         WAYS, "auto", help="How you are asked: with buttons, by typed input, not at all, or as the front end can."
@@ -70,6 +73,7 @@ class ClaudeSettings(Configurable):
             model=self.model or None,
             mode=self.mode or None,
             effort=self.effort or None,
+            allowed_tools=(self.allow,) if self.allow else (),
             max_turns=self.max_turns or None,
             dialect=self.dialect,
         )

@@ -7,12 +7,14 @@ or how the trouble came about, and it lets no key out.
 
 from __future__ import annotations
 
+import functools
 import re
 import traceback
 from collections.abc import Container
 
 import msgspec
 
+from claude_kernel.cli import find_cli, spoken
 from claude_kernel.errors import (
     BudgetReached,
     ClaudeKernelError,
@@ -432,10 +434,19 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
 def _advise(advice: _Advice, details: str, again: str = _AGAIN, *, cut_from_start: bool = False) -> Trouble:
     return Trouble(
         title=advice.title,
-        remedy=f"{advice.remedy} {advice.again or again}",
+        remedy=f"{advice.remedy} {advice.again or again}".replace("`claude`", f"`{_claude()}`"),
         kind=advice.kind,
         details=_cut(_without_secrets(details), cut_from_start),
     )
+
+
+@functools.cache
+def _claude() -> str:
+    """What a person types in a terminal: the CLI inside a wheel has no short name."""
+    try:
+        return spoken(find_cli())
+    except ClaudeKernelError:
+        return "claude"
 
 
 def _without_secrets(text: str) -> str:

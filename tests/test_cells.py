@@ -43,7 +43,7 @@ CELLS: dict[str, Cell] = {
     "\\%claude status": Cell(prompt="%claude status"),
     "\\!ls is what I typed": Cell(prompt="!ls is what I typed"),
     "\\%%python\nprint(1)": Cell(prompt="%%python\nprint(1)"),
-    "\\/compact is a command": Cell(prompt="/compact is a command"),
+    "\\/compact is a command": Cell(prompt="\\/compact is a command"),
     "\\\\n is a line break": Cell(prompt="\\n is a line break"),
     "\\alpha is Greek": Cell(prompt="\\alpha is Greek"),
     "%claude mode plan\n\\!important": Cell(steering=("mode plan",), prompt="!important"),

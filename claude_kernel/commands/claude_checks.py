@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from claude_kernel.cli import HOW_TO_GET_ONE, Options, find_cli, read_version, warn_if_old
+from claude_kernel.cli import HOW_TO_GET_ONE, Options, find_cli, read_version, spoken, warn_if_old
 from claude_kernel.commands.findings import Case, Finding, State, ok, problem, skipped, warning
-from claude_kernel.commands.login import CLOUDS, ask_login, is_on, quiet_options, spoken
+from claude_kernel.commands.login import CLOUDS, ask_login, is_on, quiet_options
 from claude_kernel.demo import NAME as DEMO
 from claude_kernel.errors import ClaudeKernelError, CliNotFound, CliSilent
 from claude_kernel.protocol.events import Outcome, RetryNoticed, TurnEnded

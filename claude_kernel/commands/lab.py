@@ -66,9 +66,9 @@ def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
 
 def why_not_claude() -> str:
     """Why Claude cannot answer, with what to do; empty where it can. The words follow a comma."""
-    from claude_kernel.cli import find_cli
+    from claude_kernel.cli import find_cli, spoken
     from claude_kernel.commands.bounded import within
-    from claude_kernel.commands.login import ask_login, find_credential, spoken
+    from claude_kernel.commands.login import ask_login, find_credential
     from claude_kernel.errors import ClaudeKernelError, CliNotFound
     from claude_kernel.settings import load_settings
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
-import shutil
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -81,8 +79,3 @@ def describe(initialised: Initialised | None) -> Login:
     )
     who = next((words.format(value) for value, words in ways if value and value != "none"), "")
     return Login(initialised.logged_in, who)
-
-
-def spoken(command: list[str]) -> str:
-    """What a person types to start this CLI: the one inside a wheel is not on the PATH."""
-    return "claude" if shutil.which("claude") == command[0] else shlex.join(command)

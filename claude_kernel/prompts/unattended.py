@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claude_kernel.prompts.rules import PROJECT, find_kept
+from claude_kernel.prompts.rules import USER, find_kept
 from claude_kernel.prompts.scene import Scene
 from claude_kernel.prompts.things import sentence_of
 from claude_kernel.protocol import Deny, events
@@ -44,13 +44,15 @@ def _remedy(question: events.Question, scene: Scene) -> str:
     if question.needs_person:
         remedy = "run this cell where you can be asked, or word the prompt so that Claude need not ask"
         return f"`{question.tool_name}` needs a person: {remedy}."
-    rules = [rule for entry in find_kept(question, scene, PROJECT).permissions for rule in entry.get("rules", [])]
+    rules = [rule for entry in find_kept(question, scene, USER).permissions for rule in entry.get("rules", [])]
     written = [_written(rule) for rule in rules] or [question.tool_name]
-    listed = ", ".join(f'`"{rule}"`' for rule in written[:3])
-    remedy = f"To allow it, put {listed} into `permissions.allow` of `.claude/settings.local.json`"
+    listed = ", ".join(f"`{rule}`" for rule in written[:3])
+    remedy = (
+        f"To allow it, set `CLAUDE_KERNEL_ALLOW` to {listed}, or put that into `permissions.allow` of your settings"
+    )
     if question.tool_name in _EDITING_TOOLS:
-        return f"{remedy}, or begin with `%claude mode acceptEdits`."
-    return f"{remedy} (the CLI's `--allowedTools` takes the same words)."
+        return f"{remedy}; or begin with `%claude mode acceptEdits`."
+    return f"{remedy} (`~/.claude/settings.json`)."
 
 
 def _written(rule: dict[str, str]) -> str:

@@ -343,7 +343,7 @@ def test_where_nobody_is_asked_the_trouble_names_tool_and_setting() -> None:
     trouble = find_refusals(scene)
     assert trouble is not None
     assert trouble.kind == "PermissionNeeded"
-    assert '`"Bash(npm test *)"`' in trouble.remedy
+    assert "set `CLAUDE_KERNEL_ALLOW` to `Bash(npm test *)`" in trouble.remedy
     assert "`AskUserQuestion` needs a person" in trouble.remedy
 
 
