@@ -138,10 +138,10 @@ class Screen:
         self._add(Fixed(bundle))
         self._paint()
 
-    def slot(self) -> Slot:
-        """A place for a question's card, where the turn has got to."""
+    def slot(self, tool_use_id: str = "") -> Slot:
+        """A place for a question's card, where the turn has got to; `tool_use_id` is the call that waits for it."""
         self._keep_card()
-        self._card = Slot(self)
+        self._card = Slot(self, tool_use_id)
         return self._card
 
     def waiting(self, waiting: bool) -> None:
@@ -443,6 +443,13 @@ class Screen:
             self._update_live()
         self._paint(everything=True)
 
+    def go_on(self, tool_use_id: str) -> None:
+        """The call waits no more, and its clock begins now: the time that a person took is not its own."""
+        call, screen = self._calls.get(tool_use_id, (None, self))
+        if call is not None and call.state in (CallState.WAITING, CallState.HELD):
+            call.state, call.started = CallState.RUNNING, self._loop.time()
+            screen.repaint_call(_outermost(call, self._calls))
+
     # --- painting -------------------------------------------------------------------------------------------------
 
     def _paint(self, *, everything: bool = False) -> None:
@@ -535,19 +542,22 @@ class Screen:
 class Slot:
     """The place of one question: its card while it waits, then the record of what was decided."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, tool_use_id: str) -> None:
         self.foreign = Foreign()
         self.block: Block | None = None
         """Its output, once that is no longer the live line's."""
         self._screen = screen
+        self._tool_use_id = tool_use_id
 
     def show(self, mime: dict[str, Any]) -> None:
         """A card made of widgets: its mime bundle, whose plain text says what is asked."""
         self.foreign.mime = mime
         self._screen.show_card(self)
 
-    def settle(self, bundle: Bundle) -> None:
-        """No widget is left: the card becomes this, for good."""
+    def settle(self, bundle: Bundle, *, allowed: bool = False) -> None:
+        """No widget is left: the card becomes this, for good. What was `allowed` runs from now on."""
+        if allowed:
+            self._screen.go_on(self._tool_use_id)
         self._screen.settle_card(self, bundle)
 
 

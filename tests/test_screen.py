@@ -252,6 +252,20 @@ def test_a_call_that_waits_for_a_person_says_so() -> None:
     assert "waiting for you" in during([began("t"), 1.0, ev.QuestionAsked(question), 1.0]).visible
 
 
+def test_a_call_that_was_allowed_runs_from_then_on_and_one_that_was_denied_never_does() -> None:
+    question = ev.QuestionAsked(ev.Question(id="q", tool_name="Bash", input={}, tool_use_id="t"))
+
+    def answer(*, allowed: bool) -> Step:
+        return lambda screen: screen.slot("t").settle(render_notice("decided"), allowed=allowed)
+
+    asked: list[Step] = [began("t", command="pytest"), question, 60.0]
+    running = during([*asked, answer(allowed=True)]).visible
+    assert "running" in running
+    assert "waiting for you" not in running
+    assert "running" not in during([*asked, answer(allowed=False)]).visible
+    assert "3.0 s" in play([*asked, answer(allowed=True), 3.0, ended("t")]).plain
+
+
 def test_a_call_that_was_running_when_the_turn_was_stopped_is_interrupted() -> None:
     paper = play([*said("I will."), began("t"), 2.0], interrupted=True)
     assert "interrupted" in paper.plain

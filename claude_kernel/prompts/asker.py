@@ -20,7 +20,7 @@ from claude_kernel.prompts.stdin import ask_by_keys, ask_choice
 from claude_kernel.prompts.things import compose_thing
 from claude_kernel.prompts.ticket import Ticket
 from claude_kernel.prompts.unattended import refuse_unattended, render_refusal
-from claude_kernel.protocol import Decision, events
+from claude_kernel.protocol import Decision, Deny, events
 from claude_kernel.protocol.decisions import new_id
 from claude_kernel.render import Bundle, join_bundles
 
@@ -39,7 +39,7 @@ class Place(Protocol):
     """An output of the cell, for the card and then for its record: a `Slot` of the screen."""
 
     def show(self, mime: dict[str, Any]) -> None: ...
-    def settle(self, bundle: Bundle) -> None: ...
+    def settle(self, bundle: Bundle, *, allowed: bool = False) -> None: ...
 
 
 class Noticing(Protocol):
@@ -48,7 +48,7 @@ class Noticing(Protocol):
 
 @runtime_checkable
 class HasPlaces(Protocol):
-    def slot(self) -> Place: ...
+    def slot(self, tool_use_id: str = "") -> Place: ...
 
 
 class _Lines:
@@ -60,7 +60,7 @@ class _Lines:
     def show(self, mime: dict[str, Any]) -> None:
         self._shown.notice(Bundle(mime.get("text/html", ""), mime.get("text/plain", "")))
 
-    def settle(self, bundle: Bundle) -> None:
+    def settle(self, bundle: Bundle, *, allowed: bool = False) -> None:  # noqa: ARG002  # no row shows it here
         self._shown.notice(bundle)
 
 
@@ -86,7 +86,7 @@ class Asker:
 
     async def __call__(self, question: events.Question, shown: Noticing, scene: Scene) -> Decision:
         has_places = isinstance(shown, HasPlaces)
-        place: Place = shown.slot() if isinstance(shown, HasPlaces) else _Lines(shown)
+        place: Place = shown.slot(question.tool_use_id or "") if isinstance(shown, HasPlaces) else _Lines(shown)
         before = await asyncio.to_thread(scene.read_before, question)
         asking = _Asking(question, scene, compose_thing(question, scene, before).render(), place)
         try:
@@ -98,7 +98,7 @@ class Asker:
             decision = refuse_unattended(question, scene)
             place.settle(render_refusal(question))
             return decision
-        place.settle(render_decision(question, *decided, scene))
+        place.settle(render_decision(question, *decided, scene), allowed=not isinstance(decided[0], Deny))
         return decided[0]
 
     async def choose(
