@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,6 +12,10 @@ from claude_kernel.render.visible import well_formed
 # MathJax 3 (JupyterLab) and 2 (nbconvert) leave everything in the frame alone but what is marked for them, so that
 # "$5 and $6" in a row, a file name or an answer is never taken for a formula.
 _FRAME = '<div class="ck mathjax_ignore tex2jax_ignore">'
+
+
+# In Markdown, as `nbconvert --to markdown` writes it, HTML ends at a blank line, in the middle of code too.
+_BLANK_LINE = re.compile(r"(?<=\n)([ \t]*)\n")
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,8 @@ class Bundle:
 
 
 def publish(part: Part) -> Bundle:
-    return Bundle(_FRAME + sanitize(well_formed(part.html)) + "</div>", well_formed(part.text).rstrip())
+    html = _BLANK_LINE.sub(r"\1&#10;", sanitize(well_formed(part.html)))
+    return Bundle(f"{_FRAME}{html}</div>", well_formed(part.text).rstrip())
 
 
 def join_parts(parts: Iterable[Part], gap: str = "\n") -> Part:
