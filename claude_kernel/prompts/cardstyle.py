@@ -38,10 +38,11 @@ _SHEET = """
   overflow: auto; word-break: normal }
 .ck-ask.ck-ask .ck details > pre { max-height: 40em }
 .ck-ask.ck-ask .ck .sub { margin: 2px 0 }
+.ck-ask.ck-ask .ck .sub > :last-child { margin-bottom: 0 }
 .ck-ask.ck-ask .ck-rtl { direction: rtl }
 .ck-ask.ck-ask .ck-row { display: flex; flex-flow: row wrap; gap: 8px; overflow: visible; width: 100%;
   align-items: center; margin: 0 }
-.ck-ask.ck-ask .ck-col { gap: 6px; overflow: visible; width: 100%; margin: 0 0 4px }
+.ck-ask.ck-ask .ck-col { gap: 6px; overflow: visible; width: 100%; margin: 0 0 8px }
 .ck-ask.ck-ask .jupyter-button { width: auto; max-width: 100%; height: auto; min-height: 28px; margin: 0;
   padding: 3px 12px; line-height: 1.5; font-size: var(--jp-ui-font-size1, 13px); border-radius: 4px;
   border: 1px solid var(--ck-l); background: var(--ck-s); color: var(--jp-ui-font-color1, inherit); box-shadow: none;
@@ -70,13 +71,14 @@ _SHEET = """
 .ck-ask.ck-ask .widget-radio { width: 100%; height: auto; margin: 0 }
 .ck-ask.ck-ask .widget-radio-box { width: 100%; height: auto; margin: 0; padding: 0; gap: 4px }
 .ck-ask.ck-ask .widget-radio-box label { display: flex; flex-direction: row-reverse; justify-content: flex-end;
-  align-items: baseline; gap: 8px; height: auto; line-height: 1.5; white-space: normal; margin: 0; padding: 0;
+  align-items: baseline; gap: 8px; height: auto; line-height: 1.5; white-space: normal; overflow-wrap: anywhere;
+  margin: 0; padding: 0;
   font-size: var(--jp-content-font-size1, 14px); color: var(--jp-content-font-color1, inherit) }
 .ck-ask.ck-ask .widget-radio-box input { flex: none; float: none; margin: 0; height: auto; position: relative; top: 1px;
   line-height: normal }
 .ck-ask.ck-ask .widget-checkbox { width: 100%; height: auto; margin: 0 }
 .ck-ask.ck-ask .widget-checkbox label { display: flex; align-items: baseline; gap: 8px; height: auto; width: 100%;
-  line-height: 1.5; white-space: normal; font-size: var(--jp-content-font-size1, 14px);
+  line-height: 1.5; white-space: normal; overflow-wrap: anywhere; font-size: var(--jp-content-font-size1, 14px);
   color: var(--jp-content-font-color1, inherit) }
 .ck-ask.ck-ask .widget-checkbox label span { white-space: normal; overflow: visible; line-height: 1.5 }
 .ck-ask.ck-ask .widget-checkbox input { flex: none; margin: 0; position: relative; top: 1px }

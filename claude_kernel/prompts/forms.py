@@ -15,7 +15,7 @@ from claude_kernel.render import Bundle
 from claude_kernel.render.direction import direction_of
 
 _PLACEHOLDERS = {
-    (True, False): "Other: in your own words",
+    (True, False): "In your own words",
     (True, True): "Also, in your own words",
     (False, False): "Your answer",
     (False, True): "Your answer",

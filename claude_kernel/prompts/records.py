@@ -33,9 +33,9 @@ def _allowed(question: events.Question, decision: Allow, offer: Offer | None, sc
     agent = scene.find_agent(question)
     whose = f", asked by {one_line(agent, 60)}" if agent else ""
     if offer is not None and question.tool_name == "ExitPlanMode":
-        return render_record("You approved the plan", f"{offer.scope}{whose} · {_now()}")
+        return render_record("You approved the plan", f"· {offer.scope}{whose} · {_now()}")
     scope = "once, as you edited it" if decision.input is not None else offer.scope if offer else "once"
-    keeps = f" (keeps {offer.keeps})" if offer is not None and offer.keeps else ""
+    keeps = f" ({offer.keeps})" if offer is not None and offer.keeps else ""
     return render_record("You allowed", f"{scope}{keeps}{whose} · {_now()}:", _what(question, decision, scene))
 
 

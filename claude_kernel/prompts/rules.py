@@ -77,7 +77,7 @@ def _short(rule: Suggestion, question: events.Question) -> str:
         return ""
     if rule["toolName"] == "Edit" and content == f"/{question.input.get('file_path')}":
         return f"edits to {content.rsplit('/', 1)[-1]}"
-    return words
+    return f"“{one_line(words, _LABEL_CHARS - 2)}”" if rule["toolName"] == "Bash" and content is not None else words
 
 
 def _to_kept(rules: list[Suggestion], mode: str, folders: list[str], destination: str) -> Kept:

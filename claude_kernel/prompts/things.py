@@ -113,7 +113,8 @@ def _why(question: events.Question, scene: Scene) -> Part:
     described = question.description.strip()
     path = text_in(question.input, "file_path", "notebook_path")
     # the CLI describes a call without a description by its own input; that is shown below anyway
-    if described and described not in given and not path.endswith(described):
+    begins_one = any(value.startswith(described.removesuffix("…")) for value in given)
+    if described and not begins_one and not path.endswith(described):
         parts.append(_sentence(described))
     short = scene.short_path(path)
     if "{file}" in _WANTS.get(question.tool_name, "") and "/" in short:

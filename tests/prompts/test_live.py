@@ -120,7 +120,7 @@ def test_an_edited_input_that_is_no_json_is_shown_and_not_sent(person: Person, p
 
 def test_always_allow_writes_the_rule_and_the_next_one_is_not_asked(person: Person, project: Path) -> None:
     cell = person.run(call("Bash", command="exit 3"))
-    person.click(person.card(), "Always allow exit 3")
+    person.click(person.card(), "Always allow “exit 3”")
     ran = person.finish(cell)
     settings = json.loads((project / ".claude" / "settings.local.json").read_text())
     assert settings["permissions"]["allow"] == ["Bash(exit 3)"]

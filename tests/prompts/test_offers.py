@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from claude_kernel.errors import UsageError
@@ -58,7 +59,7 @@ BYPASS = {"type": "setMode", "mode": "bypassPermissions", "destination": "sessio
     [
         (
             question("Bash", rules("npm test *"), command="npm test"),
-            ["Allow once", "Allow npm test * for this session", "Always allow npm test *"],
+            ["Allow once", "Allow “npm test *” for this session", "Always allow “npm test *”"],
         ),
         (
             question("Bash", rules("make report && make publish"), command="make report && make publish"),
@@ -66,11 +67,11 @@ BYPASS = {"type": "setMode", "mode": "bypassPermissions", "destination": "sessio
         ),
         (
             question("Bash", command="make"),
-            ["Allow once", "Allow make for this session", "Always allow make"],
+            ["Allow once", "Allow “make” for this session", "Always allow “make”"],
         ),
         (
             question("Bash", rules("git push *", "rm -rf build"), command="git push && rm -rf build"),
-            ["Allow once", "Allow git push * and rm -rf build for this session"],
+            ["Allow once", "Allow “git push *” and “rm -rf build” for this session"],
         ),
         (
             question("Bash", rules(None), command="make"),
@@ -98,7 +99,7 @@ BYPASS = {"type": "setMode", "mode": "bypassPermissions", "destination": "sessio
         ),
         (
             question("Bash", rules("x", behavior="deny"), {"type": "removeRules", "rules": []}, command="make"),
-            ["Allow once", "Allow make for this session", "Always allow make"],
+            ["Allow once", "Allow “make” for this session", "Always allow “make”"],
         ),
     ],
 )
@@ -141,7 +142,7 @@ def test_a_folder_outside_is_added_and_the_project_itself_is_not() -> None:
     outside = question("Bash", rules("touch /tmp/a"), folder("/tmp"), ACCEPT, command="touch /tmp/a")
     assert labels(inside)[1:3] == [
         "Allow and accept edits this session",
-        "Always allow touch a, accept edits this session",
+        "Always allow “touch a”, accept edits this session",
     ]
     assert labels(outside)[1] == "Allow and accept edits and add folder /tmp this session"
 
@@ -193,6 +194,15 @@ def test_a_command_is_shown_whole_or_can_be_unfolded() -> None:
     assert "<details><summary><b>All of it: 2,000 lines" in html
     assert html.count("line 1000") == 1
     assert html.count("rm -rf /") == 2
+
+
+def test_the_beginning_of_a_command_is_no_reason_for_it() -> None:
+    """The CLI describes a call that came without a description by its first words."""
+    command = "make " + "target " * 30
+    asking = question("Bash", command=command)
+    shown = compose_thing(msgspec.structs.replace(asking, description=f"{command[:48]}…"), SCENE)
+    assert shown.why.html == ""
+    assert "Tidy up." in compose_thing(msgspec.structs.replace(asking, description="Tidy up"), SCENE).why.html
 
 
 def test_what_a_tools_own_way_does_not_show_follows_as_json() -> None:
