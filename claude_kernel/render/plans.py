@@ -111,6 +111,8 @@ def checklist_subject(call: ToolCall, view: View) -> str:  # noqa: ARG001  # a c
 
 
 def checklist_body(call: ToolCall, view: View) -> Part:  # noqa: ARG001  # a column of the table
+    if call.state in (CallState.DENIED, CallState.FAILED):
+        return EMPTY
     return compose_checklist(gather_checklist([call]))
 
 

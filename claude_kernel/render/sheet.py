@@ -11,11 +11,12 @@ import re
 from functools import cache
 
 _SHEET = """
-.ck { --l: var(--jp-border-color2, #8885); line-height: 1.5; overflow-wrap: anywhere }
 .ck.ck {
+  --l: var(--jp-border-color2, #8885);
+  line-height: 1.5; overflow-wrap: anywhere;
   details, .trouble { border: 1px solid var(--l); border-radius: 6px; margin: 4px 0; overflow: hidden }
   summary {
-    display: flex; gap: 8px; align-items: baseline; padding: 4px 10px; cursor: pointer; list-style: none;
+    display: flex; gap: 8px; align-items: baseline; padding: 4px 10px; cursor: pointer;
     code { flex: 1; min-width: 0 }
     b { flex: none }
     &:before { content: "›"; width: .6em }
@@ -23,13 +24,13 @@ _SHEET = """
   [open] > summary:before { rotate: 90deg }
   :focus-visible { outline-offset: -2px }
   summary code, .live { overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
-  pre { font-size: .86em; line-height: 1.45; word-break: normal; margin: 0 0 1em; padding: 8px 12px;
+  pre { line-height: 1.45; word-break: normal; margin: 0 0 1em; padding: 8px 12px;
     border-radius: 6px; background: color-mix(in srgb, currentColor 6%, #0000) }
   pre:not([dir]), code { direction: ltr; unicode-bidi: isolate }
   summary code, pre code { background: none; padding: 0 }
   i { flex: none; font-style: normal }
   i, .foot, .live, .rec, .n, .d, .c, summary code, summary:before { color: color-mix(in srgb, currentColor 72%, #0000) }
-  i, .foot, .live, .rec { font-size: .86em; font-variant-numeric: tabular-nums }
+  i, .foot, .live, .rec, pre { font-size: .86em; font-variant-numeric: tabular-nums }
   details > pre { margin: 0; border-radius: 0; max-height: 22em; overflow: auto }
   details > pre, .todo, .foot { border-top: 1px solid var(--l) }
   .df {
@@ -40,7 +41,10 @@ _SHEET = """
   .sub { margin: 6px 12px 6px 22px }
   .todo { list-style: none; padding: 6px 12px; margin: 0 }
   .foot { padding-top: 6px }
-  .trouble { border-left: 3px solid var(--c); padding: 10px 14px; p { margin: 0 0 4px } }
+  .trouble { border-left: 3px solid var(--c); padding: 10px 14px;
+    p { margin: 0 0 4px }
+    details { border: 0; margin: 0 -10px }
+  }
   > :last-child { margin-bottom: 4px }
   a { text-decoration: underline }
   .tb { overflow: auto; overflow-wrap: normal }

@@ -36,7 +36,7 @@ def render_thinking(text: str, seconds: float | None = None, *, streaming: bool 
     body = Part(f'<pre dir="auto"{focus_of(words)}>{loose_html(excerpt.joined())}</pre>', "")
     if not words:
         body = compose_quiet("The thought itself is not shown.")
-    note = (seconds_text(seconds), "") if seconds is not None else ("", "")
+    note = (seconds_text(seconds), "") if seconds is not None and seconds >= 0.05 else ("", "")
     title = "Thinking" if streaming else "Thought"
     return publish(compose_row(title, subject, [note], body, opened=False, plain=EMPTY))
 

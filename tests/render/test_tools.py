@@ -245,6 +245,12 @@ def test_the_task_tools_make_one_checklist() -> None:
     assert render_checklist(calls).text == "Plan 1 of 2 done\n    ✓ one\n    ◐ two"
 
 
+def test_a_checklist_that_was_refused_says_only_why() -> None:
+    made = render_checklist([call("TodoWrite", {"todos": []}, text="It is disabled.", state=CallState.FAILED)])
+    assert "It is disabled." in made.text
+    assert "Nothing is on the list" not in made.html
+
+
 def test_a_call_follows_its_events() -> None:
     made = ToolCall.begun(ToolStarted(tool_use_id="1", name="Bash", input={"command": "x"}), 1.0)
     made.end(ToolFinished(tool_use_id="1", text="no", is_error=True, refused="user-rejected"), 3.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 
@@ -31,6 +32,7 @@ USAGE = Usage(input_tokens=400, cache_read_tokens=12_000, output_tokens=1_800, c
 PLAIN = [
     (render_text("**a** `b`"), "**a** `b`"),
     (render_thinking("first\nlast", 4), "Thought first · 4.0 s"),
+    (render_thinking("first\nlast", 0.01), "Thought first"),
     (render_thinking("first\nlast", streaming=True), "Thinking last"),
     (render_thinking(""), "Thought"),
     (render_live_line("Reading a.py", 12.4, 1234), "Reading a.py · 12 s · 1.2k tokens"),
@@ -67,6 +69,14 @@ def test_an_interrupt_says_that_nothing_is_lost() -> None:
 
 def test_a_reset_time_is_told() -> None:
     assert "It resets on " in render_rate_limit(RateLimited(resets_at=1_800_000_000.0)).text
+
+
+def test_code_is_one_piece_of_html_in_markdown_too() -> None:
+    """HTML in Markdown ends at a blank line; `nbconvert --to markdown` writes this as it is."""
+    made = render_text("```python\na = 1\n\n\n  \nb = 2\n```").html
+    assert not re.search(r"\n[ \t]*\n", made)
+    (shown,) = re.findall(r"<code>(.*)</code>", re.sub("<[/]?span[^>]*>", "", made), re.DOTALL)
+    assert unescape(shown) == "a = 1\n\n\n  \nb = 2"
 
 
 def test_several_bundles_fit_in_one_output() -> None:
