@@ -38,7 +38,7 @@ from claude_kernel.wirelog import keep_recent_lines
 _SHUTDOWN_SECONDS = 4.0
 _ABOUT = """
 A cell is a prompt. `%%python` runs Python here, `!command` a shell command, `/command` one of Claude's own;
-`@file` mentions a file, and shows an image. A leading backslash sends such a line as a prompt.
+`@file` mentions a file or an image. A leading backslash sends such a line as a prompt.
 """
 
 

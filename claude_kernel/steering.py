@@ -13,6 +13,7 @@ from claude_kernel.errors import UsageError
 from claude_kernel.images import read_image
 from claude_kernel.prompts.asker import steer_prompts
 from claude_kernel.recall import export, last, resume, rewind, sessions
+from claude_kernel.render.cut import count_of
 from claude_kernel.render.figures import dollars_text
 from claude_kernel.spending import budget, context, cost
 from claude_kernel.tables import table
@@ -138,7 +139,7 @@ async def _cell(talk: Conversation, rest: list[str], _desk: Desk) -> str:
     if not blocks:
         raise UsageError("The last answer holds no code block.")
     if rest and not (rest[0].isdigit() and 1 <= int(rest[0]) <= len(blocks)):
-        raise UsageError(f"The last answer has {len(blocks)} code blocks; say a number from 1.")
+        raise UsageError(f"The last answer has {count_of(len(blocks), 'code block')}; say a number from 1.")
     chosen = [blocks[int(rest[0]) - 1]] if rest else blocks
     talk.tools.cells.begin()
     talk.tools.cells.add("\n\n".join(block.code.strip("\n") for block in chosen))
