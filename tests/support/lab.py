@@ -448,6 +448,7 @@ class NotebookPage:
         title = f"JupyterLab {name.title()}"
         self.command("apputils:change-theme", {"theme": title})
         expect(self.page.locator("body")).to_have_attribute("data-jp-theme-name", title)
+        expect(self.page.locator("#jupyterlab-splash")).to_have_count(0)  # it covers the page while the theme loads
 
     def command(self, name: str, arguments: Json | None = None) -> None:
         """Start one of the app's commands; it does not wait for the end."""
