@@ -128,7 +128,8 @@ class Turn:
         self.in_tool = True
         try:
             allowed, refusal = await self._permit(tool, given, call)
-            done = Done(refusal, f"Error: {refusal}", failed=True) if allowed is None else await run(allowed)
+            refused = Done(refusal, f"Error: {refusal}", failed=True)
+            done = refused if allowed is None else await run(allowed)
         except asyncio.CancelledError:
             self._result(call, Done("Stopped by the person.", "Error: stopped", failed=True))
             raise

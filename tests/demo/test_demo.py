@@ -122,6 +122,7 @@ def test_what_is_refused_is_not_done_and_the_reason_comes_back(folder: Path) -> 
     for happened in play(folder, "Write new.txt with `x`", "Run `touch ran`", "Plan a small script", ask=ask):
         assert "not on a Friday" in text(happened)
         assert ended(happened).refused_tools
+        assert any(isinstance(event, events.ToolFinished) and event.refused for event in happened)
     assert sorted(path.name for path in folder.iterdir()) == ["README.md", "notes.txt"]
 
 
