@@ -77,7 +77,11 @@ def _plan_offers() -> tuple[Offer, ...]:
 
 
 def _lasting_offers(question: events.Question, scene: Scene) -> Iterator[Offer]:
-    places = (("s", SESSION, "for this session"), ("a", PROJECT, "always, in this project"), ("u", USER, "always"))
+    places = (
+        ("s", SESSION, "for this session"),
+        ("a", PROJECT, "always, in this project"),
+        ("u", USER, "always, in every project"),
+    )
     for key, place, scope in places:
         kept = find_kept(question, scene, place)
         if not kept.permissions or (place != SESSION and not kept.rules):
