@@ -223,6 +223,27 @@ def test_a_form_is_accessible_empty_filled_in_and_answered(claude_notebook: Note
     assert_accessible(claude_notebook)
 
 
+def test_nothing_leaves_its_card_in_a_narrow_window(claude_notebook: NotebookPage) -> None:
+    word = "unbroken" * 40
+    choices = [{"label": f"{word}{number}", "description": word} for number in range(2)]
+    asked = {"header": "Words", "options": choices}
+    one = asked | {"question": f"Which {word}?", "multiSelect": False}
+    several = asked | {"question": f"Which {word}s?", "multiSelect": True}
+    cells = [
+        call("Bash", command=f"touch {word}", description=f"Make {word}"),
+        call("AskUserQuestion", questions=[one, several]),
+    ]
+    claude_notebook.open("narrow.ipynb", cells)
+    claude_notebook.page.set_viewport_size({"width": 760, "height": 900})
+    for index, answer in ((0, "Deny"), (1, "Decline")):
+        claude_notebook.run(index)
+        claude_notebook.wait_for_output(index, selector=".ck-ask")
+        outside = card(claude_notebook, index).evaluate("card => card.scrollWidth - card.clientWidth")
+        assert outside == 0
+        press(claude_notebook, index, answer)
+        claude_notebook.wait_idle()
+
+
 def test_the_keyboard_reaches_every_button_and_approves_nothing_by_itself(
     claude_notebook: NotebookPage, project: Path
 ) -> None:
@@ -233,6 +254,7 @@ def test_the_keyboard_reaches_every_button_and_approves_nothing_by_itself(
     keyboard = claude_notebook.page.keyboard
     buttons = card(claude_notebook, 0).locator("button")
     expect(buttons.and_(claude_notebook.page.locator(":focus"))).to_have_count(0)
+    keyboard.press("Enter")
     keyboard.press("Escape")
     reached: list[str] = []
     for _ in range(60):
