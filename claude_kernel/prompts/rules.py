@@ -23,7 +23,7 @@ SESSION, PROJECT, USER = "session", "localSettings", "userSettings"
 _OFFERED_MODES = {"acceptEdits": "accept edits", "default": "ask for each edit", "plan": "plan first"}
 _EDITING_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 _EVERY = {"Bash": "every command", "mcp__notebook__run_python": "every piece of Python"}
-_LABEL_CHARS = 44
+_LABEL_CHARS = 52
 _SHORT_COMMAND_CHARS = 24
 
 
