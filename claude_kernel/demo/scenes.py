@@ -142,25 +142,26 @@ async def _edit(turn: Turn, found: re.Match[str]) -> str:
     return f"It was not changed: {done.text}" if done.failed else "Changed. The difference is in the row above."
 
 
-async def _plan(turn: Turn, _found: re.Match[str]) -> str:
+async def _plan(turn: Turn, found: re.Match[str]) -> str:
+    path = found["path"] or "hello.py"
     await turn.think("Before I touch anything, a plan: what I would write, and how we would see that it works.")
     plan = (
         "## A script that greets\n\n"
-        "1. Write `hello.py`, which greets whoever runs it.\n"
+        f"1. Write `{path}`, which greets whoever runs it.\n"
         "2. Run it, to see that it works.\n\n"
         "Nothing else is touched."
     )
     approved = await turn.use("ExitPlanMode", plan=plan)
     if approved.failed:
         return f"Then we keep planning. You said: {approved.text}"
-    steps = ["Write hello.py", "Run it"]
+    steps = [f"Write {path}", "Run it"]
     await turn.use("TodoWrite", todos=_todos(steps, 0))
-    code = 'import getpass\n\nprint(f"Hello, {getpass.getuser()}!")\n'
-    written = await turn.use("Write", file_path=str(turn.demo.folder / "hello.py"), content=code)
+    code = 'greeting = "Hello from a plan that you approved."\nprint(greeting)\n'
+    written = await turn.use("Write", file_path=str(turn.demo.folder / path), content=code)
     if written.failed:
         return f"The plan ends here: {written.text}"
     await turn.use("TodoWrite", todos=_todos(steps, 1))
-    ran = await turn.use("Bash", command="python3 hello.py", description="Run the script")
+    ran = await turn.use("Bash", command=f"python3 {path}", description="Run the script")
     await turn.use("TodoWrite", todos=_todos(steps, 1 if ran.failed else 2))
     return (
         f"The plan ends here: {ran.text}" if ran.failed else f"The plan is carried out. The script said: *{ran.text}*"
@@ -307,6 +308,7 @@ class Scene(NamedTuple):
 
 
 _PATH = r"(?P<path>@?`?[\w./-]+\.\w+`?)"
+_SCRIPT = r"(?P<path>[\w/-]+\.py)\b"
 _NAME = r"`?(?P<name>[A-Za-z_]\w*)`?"
 
 SCENES = (
@@ -325,14 +327,14 @@ SCENES = (
     ),
     Scene(rf"\b(write|create)\b\s+{_PATH}.*?```\w*\n(?P<content>.*?)```", _write),
     Scene(
-        rf"\b(write|create)\b\s+{_PATH}\b.*?`(?P<content>[^`]+)`",
+        rf"\b(write|create)\b\s+{_PATH}(?!\w).*?`(?P<content>[^`]+)`",
         _write,
         "Write notes.txt with `a line`",
         "a new file, after you allowed it",
     ),
     Scene(r"\brun\b\W+`(?P<command>[^`]+)`", _run, "Run `date`", "a command, after you allowed it"),
     Scene(r"\bask me\b", _ask, "Ask me about a chart", "a form with choices"),
-    Scene(r"\bplan\b", _plan, "Plan a small script", "a plan to approve, a checklist, two permissions"),
+    Scene(rf"\bplan\b(.*?{_SCRIPT})?", _plan, "Plan a small script", "a plan to approve, a checklist, two permissions"),
     Scene(r"\b(agent|delegate)\b", _delegate, "Send an agent through this folder", "an agent with its own steps"),
     Scene(rf"\b(draw|plot|chart)\s+(the\s+)?{_NAME}", _draw, "Draw df", "Python run in your namespace, and a figure"),
     Scene(
@@ -342,6 +344,9 @@ SCENES = (
         "your variables, looked into",
     ),
     Scene(r"\bvariables\b|\bnamespace\b", _variables, "Which variables do I have?", "the live namespace"),
+    Scene(
+        r"\bformats?\b|\bmarkdown\b|\bwhat can an answer\b", _formats, "What can an answer hold?", "tables, code, maths"
+    ),
     Scene(r"\b(new cell|some code|write code)\b", _new_cell, "Put some code into a new cell", "a cell below this one"),
     Scene(rf"(\b(read|summari[sz]e|open)\b\s+|(?<!\w)(?=@)){_PATH}", _read, "Read README.md", "a file, read"),
     Scene(rf"\b(describe|inspect)\s+(the\s+)?{_NAME}", _describe),
@@ -349,9 +354,6 @@ SCENES = (
         r"\b(find|search for|where is)\s+`?(?P<what>[^`\s?]+)", _search, "Find `import`", "a search through the files"
     ),
     Scene(r"\bthink\b", _think, "Think about it", "folded thinking"),
-    Scene(
-        r"\bformats?\b|\bmarkdown\b|\bwhat can an answer\b", _formats, "What can an answer hold?", "tables, code, maths"
-    ),
     Scene(r"\bcount\b(.*?(?P<most>\d+))?", _count, "Count to 20", "what the stop button does"),
     Scene(
         r"\bwhat did I (say|ask)\b|\bremember\b", _remember, "What did I say?", "that a notebook is one conversation"

@@ -117,6 +117,20 @@ def test_an_edit_leaves_the_other_line_ends_alone(folder: Path) -> None:
     assert (folder / "notes.txt").read_bytes() == b"one\r\nthree\r\n"
 
 
+def test_a_file_is_named_with_and_without_backticks(folder: Path) -> None:
+    ask = Asked()
+    play(
+        folder,
+        "Write `new.txt` with `a line`",
+        "Replace `line` with `word` in `new.txt`",
+        "Plan a script, deep/in/it.py, that greets.",
+        ask=ask,
+    )
+    assert (folder / "new.txt").read_text() == "a word\n"
+    assert ask.tools[2:] == ["ExitPlanMode", "Write", "Bash"]
+    assert (folder / "deep" / "in" / "it.py").exists()
+
+
 def test_what_is_refused_is_not_done_and_the_reason_comes_back(folder: Path) -> None:
     ask = Asked(Deny(reason="not on a Friday"))
     for happened in play(folder, "Write new.txt with `x`", "Run `touch ran`", "Plan a small script", ask=ask):
