@@ -53,10 +53,22 @@ def run(arguments: argparse.Namespace) -> int:
     if kernel is None:
         complain("Jupyter does not know the kernel yet. Stop this and run `claude-kernel install --sys-prefix`.")
     chosen = [f"{_DEFAULT_KERNEL}={kernel}"] if kernel and not _is_chosen(arguments.handed_on) else []
+    if advice := root_advice(arguments.handed_on, os.geteuid()):
+        say(advice)
     # -P, as the `jupyter` command has it: a file called json.py in this folder is not JupyterLab's to import.
     command = [sys.executable, "-P", "-m", "jupyterlab", *chosen, *arguments.handed_on]
-    say(f"Starting JupyterLab in {plain(Path.cwd())} …")
+    say(f"Starting JupyterLab in {plain(Path.cwd())}. It opens in a browser, or prints its address; Ctrl-C ends it.")
     return _become(command, environment)
+
+
+def root_advice(words: list[str], user: int) -> str:
+    """JupyterLab itself refuses, in fewer words, unless its configuration lets root in."""
+    if user != 0 or any(word.startswith(("--allow-root", "--ServerApp.allow_root")) for word in words):
+        return ""
+    return (
+        "You are root, as in many containers: if JupyterLab refuses to run, start this again with --allow-root "
+        "(and with --ip=0.0.0.0 to reach it from outside of a container)."
+    )
 
 
 def _become(command: list[str], environment: dict[str, str]) -> NoReturn:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from commands.keyboard import Program, Typed
 
-from claude_kernel.commands.lab import why_not_claude
+from claude_kernel.commands.lab import root_advice, why_not_claude
 
 pytestmark = pytest.mark.slow
 
@@ -102,6 +102,13 @@ def test_with_a_key_claude_answers(packages: Path, folder: Path, program: Progra
 def test_a_kernel_that_a_person_chose_is_kept(packages: Path, folder: Path) -> None:
     chosen = "--MultiKernelManager.default_kernel_name=python3"
     assert lab(packages, folder, "--demo", chosen).lab["argv"] == [chosen]
+
+
+def test_root_is_told_what_jupyterlab_wants_of_root() -> None:
+    assert "--allow-root" in root_advice(["--no-browser"], 0)
+    assert root_advice(["--no-browser"], 1000) == ""
+    assert root_advice(["--allow-root"], 0) == ""
+    assert root_advice(["--ServerApp.allow_root=True"], 0) == ""
 
 
 def test_a_file_in_the_folder_cannot_take_the_place_of_a_module(packages: Path, folder: Path) -> None:
