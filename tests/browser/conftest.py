@@ -6,7 +6,6 @@ It must not know what any test looks at. `notebook` drives any kernel; `claude_n
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,20 +13,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
-from support.lab import LabServer, NotebookPage
+from support.lab import LabServer, NotebookPage, launch_chromium
 from support.real_cli import cli_path
 
-CHROMIUM_ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    # Requests are refused one by one and recorded; this also stops what is no request (prefetch, sockets).
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
-)
 LOG_LINES = 60
 
 
@@ -58,11 +46,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Chromium]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.fail("the browser tests need Chromium on the PATH", pytrace=False)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=list(CHROMIUM_ARGUMENTS))
+        try:
+            browser = launch_chromium(playwright)
+        except LookupError as error:
+            pytest.fail(f"the browser tests cannot run: {error}", pytrace=False)
         running = Chromium(browser, asyncio._get_running_loop())
         asyncio._set_running_loop(None)
         try:

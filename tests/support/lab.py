@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import nbformat
 import psutil
-from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Route, expect
+from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, Playwright, Route, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 App = Literal["lab", "notebook"]
@@ -86,6 +86,27 @@ _SETTINGS: Json = {
     "@jupyterlab/docmanager-extension:plugin": {"autosave": False, "renameUntitledFileOnSave": False},
     "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
 }
+
+
+_CHROMIUM_ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # Requests are refused one by one and recorded; this also stops what is no request (prefetch, sockets).
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+)
+
+
+def launch_chromium(playwright: Playwright) -> Browser:
+    """The machine's own, which may only talk to this machine. Raises LookupError where there is none."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        raise LookupError("Chromium is not on the PATH")
+    return playwright.chromium.launch(executable_path=found, args=list(_CHROMIUM_ARGUMENTS))
 
 
 class LabServer:
