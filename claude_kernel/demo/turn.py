@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -164,7 +165,7 @@ class Turn:
         """The input to run with, or nothing and why not."""
         rules = self.demo.rules
         if rules.mode == "plan" and tool in _CHANGES:
-            planned = await self.use("ExitPlanMode", plan=f"1. {describe(tool, given)}")
+            planned = await self.use("ExitPlanMode", plan=f"1. {describe(tool, given, self.demo.folder)}")
             if planned.failed:
                 return None, f"Still planning: {planned.text}"
         verdict = rules.decide(tool, given)
@@ -179,7 +180,7 @@ class Turn:
                 tool_name=tool,
                 display_name=tool.rpartition("__")[2],
                 input=given,
-                description=describe(tool, given),
+                description=str(given.get("description") or ""),
                 permission_suggestions=rules.suggest(tool, given),
                 blocked_path=None if rules.is_inside(given) else given.get("file_path"),
                 tool_use_id=call,
@@ -202,9 +203,9 @@ class Turn:
             self.demo.system("status", status=None, permissionMode=self.demo.rules.mode)
 
 
-def describe(tool: str, given: Json) -> str:
+def describe(tool: str, given: Json, folder: Path) -> str:
+    """A step of a plan."""
     if tool == "Bash":
         return str(given.get("description") or f"Run `{given.get('command')}`")
-    if tool in EDITS:
-        return f"{'Write' if tool == 'Write' else 'Change'} `{given.get('file_path')}`"
-    return ""
+    path = os.path.relpath(folder / str(given.get("file_path")), folder)
+    return f"{'Write' if tool == 'Write' else 'Change'} `{path}`"

@@ -131,6 +131,18 @@ def test_a_file_is_named_with_and_without_backticks(folder: Path) -> None:
     assert (folder / "deep" / "in" / "it.py").exists()
 
 
+def test_a_question_says_nothing_that_its_card_does_not_show_anyway(folder: Path) -> None:
+    ask = Asked()
+    play(folder, "Write new.txt with `a line`", "Run `date`", ask=ask)
+    assert [question.description for question in ask.questions] == ["", "What you asked for"]
+
+
+def test_a_step_of_a_plan_names_the_file_from_the_folder(folder: Path) -> None:
+    ask = Asked()
+    play(folder, "Write new.txt with `a line`", ask=ask, mode="plan")
+    assert ask.questions[0].input["plan"] == "1. Write `new.txt`"
+
+
 def test_what_is_refused_is_not_done_and_the_reason_comes_back(folder: Path) -> None:
     ask = Asked(Deny(reason="not on a Friday"))
     for happened in play(folder, "Write new.txt with `x`", "Run `touch ran`", "Plan a small script", ask=ask):
