@@ -76,7 +76,8 @@ def test_the_address_that_the_script_prints_is_that_of_the_quickstart_and_its_fi
 ) -> None:
     page.goto(address)
     panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
-    expect(panel.locator(".jp-Notebook-ExecutionIndicator")).to_have_attribute("data-status", "idle", timeout=60_000)
+    # The status bar: the notebook's own circle is idle also before there is a kernel.
+    expect(page.get_by_role("button", name="Claude | Idle")).to_be_visible(timeout=60_000)
     first = panel.locator(".jp-CodeCell").first
     expect(first.locator(".jp-OutputArea-output")).to_have_count(0)
     first.locator(".cm-content").click()
