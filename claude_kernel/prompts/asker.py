@@ -145,6 +145,7 @@ class Asker:
             return await ticket.wait()
         finally:
             ticket.close()
+            card.stop_counting()
             # After the output has become the record: a view whose model is gone would flash an error.
             asyncio.get_running_loop().call_soon(card.close)
 

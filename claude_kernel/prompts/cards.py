@@ -69,6 +69,11 @@ class Card:
             return not self._ticket.open
         return True
 
+    def stop_counting(self) -> None:
+        """Before its views go: each would still tell its going, to a subshell that JupyterLab deletes at that moment,
+        and ipykernel (7.x) would print into the cell that a task was destroyed."""
+        self.root._view_count = None
+
     def close(self) -> None:
         self.kit.close()
 

@@ -96,18 +96,9 @@ def play(page: NotebookPage, name: str, look: Callable[[str], object] = lambda _
 def tidy(notebook: Json) -> Json:
     """Without what says more of the machine than of the notebook."""
     cells = [{**cell, "metadata": {}} for cell in notebook["cells"]]
-    for cell in cells:
-        if "outputs" in cell:
-            cell["outputs"] = [output for output in cell["outputs"] if not _is_of_a_subshell(output)]
     language = {"name": notebook["metadata"]["language_info"]["name"]}
     kernel = notebook["metadata"]["kernelspec"]
     return {**notebook, "cells": cells, "metadata": {"kernelspec": kernel, "language_info": language}}
-
-
-def _is_of_a_subshell(output: Json) -> bool:
-    """ipykernel's (7.x) own words, now and then, when JupyterLab deletes the subshell of a card that has gone."""
-    text = str(output.get("text", ""))
-    return text.startswith("Task was destroyed but it is pending!") and "ipykernel/utils.py" in text
 
 
 def keep_what_is_true(saved: Json, now: Json) -> Json:
