@@ -1,0 +1,94 @@
+"""What a kernel holds, in a long conversation and beside many others.
+
+Against: the same kernel after ten turns; as many stock Python kernels.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+from support.kernels import Client
+
+from benchmarks.answers import run_prompt
+from benchmarks.children import claude_kernel, scratch, stock_kernel, streaming, write_text
+from benchmarks.rows import Effort, Row
+
+MIB = 1 << 20
+TURNS = 1_000
+SAMPLE = 100
+"""Turns at each end whose times are compared."""
+CHARACTERS = 1_500
+KERNELS = 50
+CLI = "child.py"
+BUSY = "import time; print('working', flush=True); time.sleep(600)"
+
+
+def measure_long_conversation(effort: Effort) -> Iterator[Row]:
+    turns = effort.rounds(TURNS)
+    sample = min(SAMPLE, turns // 4)
+    with scratch() as folder, claude_kernel(folder) as client:
+        prompt = streaming(write_text(folder, CHARACTERS))
+        kernel = psutil.Process(client.pid)
+        for _ in range(10):
+            run_prompt(client, prompt)
+        before = kernel.memory_info().rss
+        seconds = [run_prompt(client, prompt).seconds for _ in range(turns - 10)]
+        grown = (kernel.memory_info().rss - before) / MIB
+    early, late = statistics.median(seconds[:sample]), statistics.median(seconds[-sample:])
+    details = {"turns": turns, "median_seconds": {"first": early, "last": late}, "grown_mib": grown}
+    yield Row(f"Memory after {turns:,} turns, more than", "after 10 turns", grown, "MB", 20, details=details)
+    what = f"Time of a turn after {turns:,}"
+    yield Row(what, f"the first {sample} turns", late / early, "×", 1.1, details=details)
+
+
+def measure_many_kernels(effort: Effort) -> Iterator[Row]:
+    count = effort.rounds(KERNELS)
+    with scratch() as folder:
+        stock = _memory_of(count, folder, stock=True)
+        ours = _memory_of(count, folder, stock=False)
+    more = (statistics.mean(ours) - statistics.mean(stock)) / MIB
+    means = {"ours": statistics.mean(ours) / MIB, "stock": statistics.mean(stock) / MIB}
+    details = {"kernels": count, "mean_mib": means}
+    what = f"Memory of each of {count} kernels with a running turn, more than"
+    yield Row(what, "a stock kernel", more, "MB", 20, details=details)
+
+
+def _memory_of(count: int, folder: Path, *, stock: bool) -> list[float]:
+    """Of each kernel and all it started but the CLI; shared pages are shared out."""
+    with ExitStack() as running, ThreadPoolExecutor(4) as starting:
+
+        def start(number: int) -> Client:
+            place = folder / f"{'stock' if stock else 'ours'}-{number}"
+            place.mkdir()
+            return running.enter_context(stock_kernel(place) if stock else claude_kernel(place))
+
+        clients = list(starting.map(start, range(count)))
+        for client in clients:
+            message_id = client.send(BUSY if stock else "bench:hold")
+            _wait_for(client, message_id, "working")
+        held = [_held_by(client.pid) for client in clients]
+        for client in clients:  # nobody waits for these turns to end
+            client.manager.shutdown_kernel(now=True)
+    return held
+
+
+def _wait_for(client: Client, message_id: str, word: str) -> None:
+    for message in client.follow(message_id):
+        content = message["content"]
+        if word in str(content.get("text", "")) or word in str(content.get("data", {}).get("text/html", "")):
+            return
+    raise RuntimeError("the turn did not begin")
+
+
+def _held_by(pid: int) -> float:
+    kernel = psutil.Process(pid)
+    held = 0.0
+    for process in [kernel, *kernel.children(recursive=True)]:
+        if not any(CLI in word for word in process.cmdline()):
+            held += process.memory_full_info().pss
+    return held
