@@ -56,12 +56,24 @@ class Inbox:
             self.hold(True)
 
     def take(self) -> Event | None:
-        if self._queue:
-            if self._held and len(self._queue) <= _LOW:
-                self._held = False
-                self.hold(False)
-            return self._queue.popleft()
-        return None
+        """The next event. Text that has come meanwhile is one: who falls behind is not to fall further behind."""
+        queue = self._queue
+        if not queue:
+            return None
+        event = queue.popleft()
+        if type(event) is events.TextStreamed and queue and type(queue[0]) is events.TextStreamed:
+            event = self._join(event)
+        if self._held and len(queue) <= _LOW:
+            self._held = False
+            self.hold(False)
+        return event
+
+    def _join(self, first: events.TextStreamed) -> events.TextStreamed:
+        queue, parent, texts = self._queue, first.parent, [first.text]
+        while queue and type(more := queue[0]) is events.TextStreamed and more.parent == parent:
+            texts.append(more.text)
+            queue.popleft()
+        return events.TextStreamed("".join(texts), parent)
 
     def wake(self) -> None:
         self._arrived.set()

@@ -361,9 +361,9 @@ class Session:
     def _happened(self, link: Link, happened: list[Event]) -> None:
         turn = self._turn if self._turn_link is link else None
         for event in happened:
-            note = _NOTES.get(type(event))
-            if note is not None:
-                note(self, link, event)
+            kind = type(event)
+            if kind in _NOTES:
+                _NOTES[kind](self, link, event)
             if turn is not None and not self._unasked_running:
                 turn.push(event)
             elif type(event) not in _OWN_BUSINESS:

@@ -44,7 +44,7 @@ def test_a_whole_conversation(dialect: str, tmp_path: Path) -> None:
         async with open_session(dialect, tmp_path, decisions) as session:
             said = await turn(session, "say Hello there, world")
             assert text(said).strip() == "Hello there, world"
-            assert len(of(events.TextStreamed, said)) >= 3
+            assert of(events.TextStreamed, said)
             assert ended(said).outcome is Outcome.FINISHED
 
             ran = await turn(session, "tool echo hello")

@@ -25,7 +25,7 @@ from claude_kernel.protocol.events import (
     ToolInputStreamed,
     ToolStarted,
 )
-from claude_kernel.protocol.wire import AssistantRow, Block, Delta, StreamBody, UserRow
+from claude_kernel.protocol.wire import AssistantRow, Block, Delta, StreamBody, StreamRow, UserRow
 
 TOOL_BLOCKS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _DELTA_KINDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "tool_use"}
@@ -68,6 +68,18 @@ class BlockJoiner:
             yield MessageFinished(
                 output_tokens=output, stop_reason=body.delta.stop_reason if body.delta else None, parent=parent
             )
+
+    def more_text(self, row: StreamRow) -> TextStreamed | None:
+        """A delta of a text block that is open; nothing where `stream` has more to think about."""
+        body, parent = row.event, row.parent_tool_use_id
+        delta, message = body.delta, self._open.get(parent)
+        if delta is None or message is None or delta.type != "text_delta" or body.type != "content_block_delta":
+            return None
+        block = message.blocks.get(body.index)
+        if block is None or block.matched or block.kind != "text":
+            return None
+        block.parts.append(delta.text)
+        return TextStreamed(delta.text, parent)
 
     def whole(self, row: AssistantRow) -> Iterator[Event]:
         """The blocks of an `assistant` row; what was streamed already is not repeated."""

@@ -57,8 +57,16 @@ class Connection:
         if not data:
             events.extend(self._end())
             return events
+        blocks, turns = self._blocks, self._turns
         for line in self._framer.feed(data):
-            events.extend(self._receive_line(line))
+            row = self._decode(line)
+            if type(row) is wire.StreamRow and (turns.current is not None or row.parent_tool_use_id is not None):
+                more = blocks.more_text(row)  # by far the most frequent row, by the shortest way
+                if more is not None:
+                    events.append(more)
+                    continue
+            if row is not None:
+                events.extend(_RECEIVE[type(row)](self, row))
         return events
 
     def bytes_to_send(self) -> bytes:
@@ -70,33 +78,32 @@ class Connection:
     def open_questions(self) -> tuple[ev.Question, ...]:
         return tuple(self._questions.values())
 
-    def _receive_line(self, line: bytes | LineTooLong) -> Iterator[ev.Event]:
+    def _decode(self, line: bytes | LineTooLong) -> wire.AnyRow | ev.LineDropped | None:
+        """Nothing for a blank line."""
         if isinstance(line, LineTooLong):
             excerpt = line.head.decode("utf-8", "replace")
-            yield ev.LineDropped(reason="longer than the line limit", size=line.size, excerpt=excerpt)
-            return
-        if not line.strip():
-            return
+            return ev.LineDropped(reason="longer than the line limit", size=line.size, excerpt=excerpt)
         try:
             row = wire.decode_row(line)
-            if isinstance(row, wire.SystemRow) and row.subtype not in outcomes.SYSTEM:
-                row = wire.decode_unknown(line)
+            if type(row) is wire.SystemRow and row.subtype not in outcomes.SYSTEM:
+                return wire.decode_unknown(line)
         except wire.NotARow as error:
-            yield ev.LineDropped(
-                reason=f"not a JSON object: {error}", size=len(line), excerpt=line[:200].decode("utf-8", "replace")
-            )
-            return
-        yield from _RECEIVE[type(row)](self, row)
+            if not line.strip():
+                return None
+            excerpt = line[:200].decode("utf-8", "replace")
+            return ev.LineDropped(reason=f"not a JSON object: {error}", size=len(line), excerpt=excerpt)
+        return row
 
     def _end(self) -> Iterator[ev.Event]:
         if self._ended:
             return
         self._ended = True
         rest = self._framer.end()
-        for event in self._receive_line(rest) if rest is not None else ():
-            # A whole object may lack only its newline; what is not one was cut off.
-            cut_off = isinstance(event, ev.LineDropped)
-            yield msgspec.structs.replace(event, reason="cut off at the end") if cut_off else event
+        row = self._decode(rest) if rest is not None else None
+        if isinstance(row, ev.LineDropped):  # a whole object may lack only its newline; what is not one was cut off
+            yield msgspec.structs.replace(row, reason="cut off at the end")
+        elif row is not None:
+            yield from _RECEIVE[type(row)](self, row)
         yield from self._blocks.flush()
         for question_id in list(self._questions):
             del self._questions[question_id]
@@ -162,6 +169,9 @@ class Connection:
         self._calls.remove(request_id)
 
     # --- rows -----------------------------------------------------------------------------------------------------
+
+    def _dropped(self, dropped: ev.LineDropped) -> Iterator[ev.Event]:
+        yield dropped
 
     def _stream(self, row: wire.StreamRow) -> Iterator[ev.Event]:
         if row.parent_tool_use_id is None:
@@ -242,7 +252,7 @@ class Connection:
             yield ev.TurnStarted(prompt_id=row.command_uuid)
 
     def _content_came(self) -> Iterator[ev.Event]:
-        if self._turns.current is not None or self._turns.unasked:
+        if self._turns.running:
             return
         started = self._turns.content_came()
         yield ev.TurnStarted(prompt_id=started) if started else ev.UnaskedTurnStarted()
@@ -338,6 +348,7 @@ class Connection:
 
 
 _RECEIVE: dict[type, Callable[[Connection, Any], Iterator[ev.Event]]] = {
+    ev.LineDropped: Connection._dropped,
     wire.StreamRow: Connection._stream,
     wire.AssistantRow: Connection._assistant,
     wire.UserRow: Connection._user,

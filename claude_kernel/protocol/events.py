@@ -94,7 +94,7 @@ class StreamEnded(Event, frozen=True):
 # --- what Claude says -----------------------------------------------------------------------------------------------
 
 
-class TextStreamed(Event, frozen=True):
+class TextStreamed(Event, frozen=True, gc=False):
     """More text. The increments of a block, joined, are its text; nothing is sent twice."""
 
     text: str

@@ -38,7 +38,10 @@ class LineFramer:
         self._keep(first)
         lines: list[bytes | LineTooLong] = [self._take()]
         last = rest.pop()
-        lines += [line if len(line) <= self._limit else LineTooLong(len(line), line[:EXCERPT]) for line in rest]
+        if len(data) <= self._limit:  # then so is each of its lines
+            lines += rest
+        else:
+            lines += [line if len(line) <= self._limit else LineTooLong(len(line), line[:EXCERPT]) for line in rest]
         self._keep(last)
         return lines
 

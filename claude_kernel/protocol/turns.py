@@ -21,13 +21,14 @@ class TurnTracker:
     def __init__(self) -> None:
         self._waiting: dict[str, _Prompt] = {}  # in the order sent
         self._names_turns = False  # this CLI sends command_lifecycle rows
+        self.current: str | None = None
+        """The prompt whose turn is running."""
         self.unasked = False
         """A turn that no prompt of ours began is running."""
 
     @property
-    def current(self) -> str | None:
-        """The prompt whose turn is running."""
-        return next((prompt_id for prompt_id, prompt in self._waiting.items() if prompt.started), None)
+    def running(self) -> bool:
+        return self.current is not None or self.unasked
 
     def prompt_sent(self, prompt_id: str) -> None:
         self._waiting[prompt_id] = _Prompt()
@@ -46,17 +47,17 @@ class TurnTracker:
         prompt = self._waiting.get(prompt_id)
         if prompt is None or state != "started" or prompt.started:
             return False
-        prompt.started = True
+        self._start(prompt_id)
         self.unasked = False
         return True
 
     def content_came(self) -> str | None:
         """Something of a turn came. Returns the prompt that it starts, where only order can tell."""
-        if self.current is not None or self.unasked:
+        if self.running:
             return None
         if self._waiting and not self._names_turns:
             prompt_id = next(iter(self._waiting))
-            self._waiting[prompt_id].started = True
+            self._start(prompt_id)
             return prompt_id
         self.unasked = True
         return None
@@ -74,3 +75,12 @@ class TurnTracker:
 
     def close(self, prompt_id: str) -> None:
         self._waiting.pop(prompt_id, None)
+        self._find_current()
+
+    def _start(self, prompt_id: str) -> None:
+        self._waiting[prompt_id].started = True
+        self._find_current()
+
+    def _find_current(self) -> None:
+        started = (prompt_id for prompt_id, prompt in self._waiting.items() if prompt.started)
+        self.current = next(started, None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -41,7 +42,8 @@ class Message(msgspec.Struct):
     error: str | None = None  # jsonrpc puts it here, the CLI beside the message
 
 
-class Delta(msgspec.Struct):
+# The three of a delta, which come by the ten thousand: JSON has no cycles for the collector to look for.
+class Delta(msgspec.Struct, gc=False):
     type: str = ""
     text: str = ""
     thinking: str = ""
@@ -49,7 +51,7 @@ class Delta(msgspec.Struct):
     stop_reason: str | None = None
 
 
-class StreamBody(msgspec.Struct):
+class StreamBody(msgspec.Struct, gc=False):
     """An event of the Messages API's own stream."""
 
     type: str
@@ -60,7 +62,7 @@ class StreamBody(msgspec.Struct):
     usage: dict[str, Any] | None = None
 
 
-class StreamRow(Row, tag="stream_event"):
+class StreamRow(Row, tag="stream_event", gc=False):
     event: StreamBody
     parent_tool_use_id: str | None = None
 
@@ -225,17 +227,19 @@ KnownRow = (
     | ErrorRow
 )
 
-_decoder: msgspec.json.Decoder[KnownRow] = msgspec.json.Decoder(KnownRow)
+AnyRow = KnownRow | RpcReplyRow | UnknownRow
+
+_decode: Callable[[bytes], KnownRow] = msgspec.json.Decoder(KnownRow).decode
 
 
 class NotARow(ValueError):
     """The line holds no JSON object."""
 
 
-def decode_row(line: bytes) -> KnownRow | RpcReplyRow | UnknownRow:
+def decode_row(line: bytes) -> AnyRow:
     """One line to one row. Raises `NotARow` for what is not a JSON object."""
     try:
-        return _decoder.decode(line)
+        return _decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return _decode_loosely(line)
 
@@ -249,7 +253,7 @@ def decode_unknown(line: bytes) -> UnknownRow:
     return UnknownRow(raw.get("params", raw) if "jsonrpc" in raw else raw)
 
 
-def _decode_loosely(line: bytes) -> KnownRow | RpcReplyRow | UnknownRow:
+def _decode_loosely(line: bytes) -> AnyRow:
     """The slow road: unknown types, other envelopes, broken UTF-8, lone surrogates."""
     try:
         raw = mend(json.loads(line.decode("utf-8", "replace")))
@@ -283,7 +287,7 @@ def _to_row(raw: dict[str, Any]) -> KnownRow | UnknownRow:
             attempt = {key: value for key, value in attempt.items() if key != found[1]}
 
 
-def _open_envelope(raw: dict[str, Any]) -> KnownRow | RpcReplyRow | UnknownRow:
+def _open_envelope(raw: dict[str, Any]) -> AnyRow:
     """JSON-RPC 2.0 around the same messages (jsonrpc): notification, request, or reply."""
     params = raw.get("params")
     method, request_id = raw.get("method"), raw.get("id")
