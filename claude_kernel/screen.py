@@ -221,6 +221,7 @@ class Screen:
         block.pieces[-1] = Fixed(render_text(segment, project=self._project, definitions=definitions))
         block.dirty = True
         self._add(prose)
+        self._blocks[-1].shown_at = self._loop.time()  # its place is new, its text goes on: no need to hurry
 
     def _text_finished(self, event: ev.TextFinished) -> None:
         prose = self._last_piece(Prose)

@@ -13,6 +13,7 @@ import pytest
 from protocol.replay import SCENES, events_of
 from support.model_script import big_text
 from support.papers import CellPaper, Notebook, run_by_hourglass
+from support.texts import prose
 
 from claude_kernel.protocol import events as ev
 from claude_kernel.render import Bundle, ToolCall, render_notice
@@ -93,23 +94,6 @@ def ended(call_id: str, **how: Any) -> ev.ToolFinished:
 def called(call_id: str, name: str = "Bash", **given: Any) -> Iterator[Step]:
     yield began(call_id, name, **given)
     yield ended(call_id)
-
-
-def prose(size: int) -> str:
-    """Markdown as Claude writes it: mostly paragraphs, now and then a list, a table or some code."""
-    page = (
-        "## Part {n}\n\n" + "The latency of request {n} fell, which the *second* run confirms in every respect. " * 5
-    ) + (
-        "\n\n- warm the cache first;\n- then count `n` of them.\n\n"
-        + "Nothing else changed in part {n}, neither the order nor the number of requests. " * 6
-        + "\n\n```python\nlatency = measure({n})\n```\n\n"
-    )
-    pages: list[str] = []
-    length = 0
-    while length < size:
-        pages.append(page.format(n=len(pages)))
-        length += len(pages[-1])
-    return "".join(pages)[:size]
 
 
 # --- how a turn looks while it runs ---------------------------------------------------------------------------------
