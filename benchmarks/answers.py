@@ -15,7 +15,7 @@ from typing import Any
 
 from support.kernels import Client
 
-from benchmarks.children import claude_kernel, scratch, streaming, write_text
+from benchmarks.children import claude_kernel, scratch, streaming, write_dense, write_prose
 from benchmarks.pipe import BarePipe
 from benchmarks.rows import Effort, Row, in_turn, ratio
 
@@ -25,6 +25,7 @@ SIZES = (10_000, 40_000, 160_000, 640_000, 1_000_000)
 PACE_MS = 25.0
 """Between two deltas of 25 characters: a thousand characters a second, which is a fast model."""
 PACED = 10_000
+KINDS = {"prose": write_prose, "dense Markdown": write_dense}
 _LONGEST_SECONDS = 120.0
 
 
@@ -55,12 +56,23 @@ def size_of(message: dict[str, Any]) -> int:
 
 def measure_answers(effort: Effort) -> Iterator[Row]:
     with scratch() as folder, claude_kernel(folder) as client:
-        yield from _megabyte(client, folder, effort)
-        yield from _bytes(client, folder)
+        for kind, write in KINDS.items():
+            yield from _megabyte(client, kind, write(folder, MEGABYTE), effort)
+        for kind, write in KINDS.items():
+            yield from _bytes(client, kind, {characters: write(folder, characters) for characters in SIZES})
+        paced = run_prompt(client, streaming(write_prose(folder, PACED), pause_ms=PACE_MS))
+        yield Row(
+            "Bytes a second to the front end, at 1,000 characters a second",
+            "no baseline",
+            paced.size / paced.seconds / 1000,
+            "KB",
+            20,
+            details={"bytes": paced.size, "seconds": paced.seconds, "outputs": paced.outputs},
+        )
 
 
-def _megabyte(client: Client, folder: Path, effort: Effort) -> Iterator[Row]:
-    prompt = streaming(write_text(folder, MEGABYTE))
+def _megabyte(client: Client, kind: str, text: Path, effort: Effort) -> Iterator[Row]:
+    prompt = streaming(text)
     repaints: list[int] = []
 
     def through_the_kernel() -> float:
@@ -71,10 +83,10 @@ def _megabyte(client: Client, folder: Path, effort: Effort) -> Iterator[Row]:
     with closing(BarePipe()) as pipe:
         pipe.turn(prompt)  # both children make their rows
         run_prompt(client, prompt)
-        ours, bare = in_turn(effort.rounds(5), through_the_kernel, lambda: pipe.turn(prompt)[1])
+        ours, bare = in_turn(effort.rounds(3), through_the_kernel, lambda: pipe.turn(prompt)[1])
     allowed = [seconds + REPAINT_SECONDS * count for seconds, count in zip(bare, repaints, strict=True)]
     yield Row(
-        "1 MB answer in 43,000 deltas, to the last message",
+        f"1 MB of {kind} in 43,000 deltas, to the last message",
         "a bare pipe, and 10 ms for each repaint",
         ratio(ours, allowed),
         "×",
@@ -83,21 +95,10 @@ def _megabyte(client: Client, folder: Path, effort: Effort) -> Iterator[Row]:
     )
 
 
-def _bytes(client: Client, folder: Path) -> Iterator[Row]:
-    sizes: dict[int, int] = {}
-    for characters in SIZES:
-        sizes[characters] = run_prompt(client, streaming(write_text(folder, characters))).size
-    paced = run_prompt(client, streaming(write_text(folder, PACED), pause_ms=PACE_MS))
-    details = {"bytes": sizes, "paced_bytes": paced.size, "paced_messages": paced.outputs}
+def _bytes(client: Client, kind: str, texts: dict[int, Path]) -> Iterator[Row]:
+    sizes = {characters: run_prompt(client, streaming(text)).size for characters, text in texts.items()}
     worst = max(size / characters for characters, size in sizes.items())
-    yield Row("Bytes to the front end, 10 KB to 1 MB", "the text itself", worst, "×", 4, details=details)
-    growth = max(sizes[4 * characters] / sizes[characters] for characters in SIZES if 4 * characters in sizes)
-    yield Row("Bytes for four times the text", "bytes for the text", growth, "×", 5, details=details)
-    yield Row(
-        "Bytes to the front end, 10 KB at 1,000 characters a second",
-        "the text itself",
-        paced.size / PACED,
-        "×",
-        None,
-        details=details,
-    )
+    details = {"bytes": sizes}
+    yield Row(f"Bytes to the front end, 10 KB to 1 MB of {kind}", "the text itself", worst, "×", 4, details=details)
+    growth = max(sizes[4 * characters] / sizes[characters] for characters in sizes if 4 * characters in sizes)
+    yield Row(f"Bytes for four times the {kind}", "bytes for the text", growth, "×", 5, details=details)

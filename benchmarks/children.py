@@ -6,12 +6,13 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from support.kernels import Client, running_kernel, write_spec, write_stock_spec
 from support.model_script import big_text
+from support.texts import prose
 
 PROGRAM = Path(__file__).with_name("child.py")
 COMMAND = (sys.executable, "-I", str(PROGRAM))
@@ -28,11 +29,19 @@ def write_launcher(folder: Path) -> Path:
     return path
 
 
-def write_text(folder: Path, characters: int) -> Path:
-    """Dense Markdown: headings, links, tables, code, formulas."""
-    path = folder / f"{characters}.md"
+def write_prose(folder: Path, characters: int) -> Path:
+    """As Claude writes: mostly paragraphs, now and then a list, a table or some code."""
+    return _write(folder / f"prose-{characters}.md", prose, characters)
+
+
+def write_dense(folder: Path, characters: int) -> Path:
+    """The worst: every few lines a heading, a link, a table, code, a formula."""
+    return _write(folder / f"dense-{characters}.md", big_text, characters)
+
+
+def _write(path: Path, text: Callable[[int], str], characters: int) -> Path:
     if not path.exists():
-        path.write_text(big_text(characters))
+        path.write_text(text(characters))
     return path
 
 

@@ -15,7 +15,7 @@ import psutil
 from support.kernels import Client
 
 from benchmarks.answers import run_prompt
-from benchmarks.children import claude_kernel, scratch, stock_kernel, streaming, write_text
+from benchmarks.children import claude_kernel, scratch, stock_kernel, streaming, write_prose
 from benchmarks.rows import Effort, Row
 
 MIB = 1 << 20
@@ -32,7 +32,7 @@ def measure_long_conversation(effort: Effort) -> Iterator[Row]:
     turns = effort.rounds(TURNS)
     sample = min(SAMPLE, turns // 4)
     with scratch() as folder, claude_kernel(folder) as client:
-        prompt = streaming(write_text(folder, CHARACTERS))
+        prompt = streaming(write_prose(folder, CHARACTERS))
         kernel = psutil.Process(client.pid)
         for _ in range(10):
             run_prompt(client, prompt)

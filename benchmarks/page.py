@@ -10,7 +10,7 @@ from typing import Any
 from playwright.sync_api import Page, sync_playwright
 from support.lab import LabServer, NotebookPage
 
-from benchmarks.children import kernel_environment, scratch, write_text
+from benchmarks.children import kernel_environment, scratch, write_prose
 from benchmarks.rows import Effort, Row
 
 CARDS = 200
@@ -42,7 +42,7 @@ def measure_page(effort: Effort) -> Iterator[Row]:
         raise RuntimeError("no Chromium on the PATH")
     watched: list[dict[str, Any]] = []
     with scratch() as folder, LabServer(folder) as lab, sync_playwright() as playwright:
-        text = write_text(folder, CHARACTERS)
+        text = write_prose(folder, CHARACTERS)
         lab.set_environment(kernel_environment(folder))
         browser = playwright.chromium.launch(executable_path=found, args=list(CHROMIUM_ARGUMENTS))
         try:

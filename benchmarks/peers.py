@@ -20,7 +20,7 @@ from pathlib import Path
 from support.kernels import Client, running_kernel
 
 from benchmarks.answers import size_of
-from benchmarks.children import claude_kernel, kernel_environment, scratch, streaming, write_launcher, write_text
+from benchmarks.children import claude_kernel, kernel_environment, scratch, streaming, write_dense, write_launcher
 from benchmarks.rows import Effort, Row, in_turn, ratio
 
 ENVIRONMENTS = Path(__file__).parent.parent / ".venv-peers"
@@ -67,7 +67,7 @@ def measure_peers(effort: Effort) -> Iterator[Row]:
 
 
 def _compare(peer: Peer, ours: Client, theirs: Client, folder: Path, effort: Effort) -> Iterator[Row]:
-    short = streaming(write_text(folder, SHORT), pause_ms=PACE_MS)
+    short = streaming(write_dense(folder, SHORT), pause_ms=PACE_MS)
     _ask(theirs, f"%cc {short}")  # both are warm
     _ask(ours, short)
     first = in_turn(
@@ -79,7 +79,7 @@ def _compare(peer: Peer, ours: Client, theirs: Client, folder: Path, effort: Eff
     what = "Prompt to the first visible text, 0.8 KB in 0.8 s"
     yield Row(what, peer.name, ratio(first[0], first[1]), "×", None, details=details)
     for characters, name in ((SHORT, "0.8 KB"), (LONG, "200 KB")):
-        prompt = short if characters == SHORT else streaming(write_text(folder, characters))
+        prompt = short if characters == SHORT else streaming(write_dense(folder, characters))
         our, their = _ask(ours, prompt), _ask(theirs, f"%cc {prompt}")
         sizes = {"bytes": {"ours": our.size, peer.name: their.size}}
         what = f"Bytes to the front end, {name}"
