@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
@@ -16,12 +16,12 @@ from support.kernels import Client
 
 from benchmarks.answers import run_prompt
 from benchmarks.children import claude_kernel, scratch, stock_kernel, streaming, write_prose
-from benchmarks.rows import Effort, Row
+from benchmarks.rows import Effort, Row, in_turn, ratio
 
 MIB = 1 << 20
 TURNS = 1_000
-SAMPLE = 100
-"""Turns at each end whose times are compared."""
+SAMPLE = 60
+"""Turns in the old and in a young kernel, in turn, whose times are compared."""
 CHARACTERS = 1_500
 KERNELS = 50
 CLI = "child.py"
@@ -30,20 +30,33 @@ BUSY = "import time; print('working', flush=True); time.sleep(600)"
 
 def measure_long_conversation(effort: Effort) -> Iterator[Row]:
     turns = effort.rounds(TURNS)
-    sample = min(SAMPLE, turns // 4)
-    with scratch() as folder, claude_kernel(folder) as client:
+    with scratch() as folder:
         prompt = streaming(write_prose(folder, CHARACTERS))
-        kernel = psutil.Process(client.pid)
-        for _ in range(10):
-            run_prompt(client, prompt)
-        before = kernel.memory_info().rss
-        seconds = [run_prompt(client, prompt).seconds for _ in range(turns - 10)]
-        grown = (kernel.memory_info().rss - before) / MIB
-    early, late = statistics.median(seconds[:sample]), statistics.median(seconds[-sample:])
-    details = {"turns": turns, "median_seconds": {"first": early, "last": late}, "grown_mib": grown}
+        with _kernel_after(10, prompt, folder / "old") as old:
+            kernel = psutil.Process(old.pid)
+            before = kernel.memory_info().rss
+            for _ in range(turns - 10):
+                run_prompt(old, prompt)
+            grown = (kernel.memory_info().rss - before) / MIB
+            with _kernel_after(10, prompt, folder / "young") as young:
+                late, early = in_turn(
+                    effort.rounds(SAMPLE),
+                    lambda: run_prompt(old, prompt).seconds,
+                    lambda: run_prompt(young, prompt).seconds,
+                )
+    details = {"turns": turns, "seconds": {"old": late, "young": early}, "grown_mib": grown}
     yield Row(f"Memory after {turns:,} turns, more than", "after 10 turns", grown, "MB", 20, details=details)
-    what = f"Time of a turn after {turns:,}"
-    yield Row(what, f"the first {sample} turns", late / early, "×", 1.1, details=details)
+    what = f"Time of a turn after {turns:,} turns"
+    yield Row(what, "in a kernel after 10 turns", ratio(late, early), "×", 1.1, details=details)
+
+
+@contextmanager
+def _kernel_after(turns: int, prompt: str, folder: Path) -> Iterator[Client]:
+    folder.mkdir()
+    with claude_kernel(folder) as client:
+        for _ in range(turns):
+            run_prompt(client, prompt)
+        yield client
 
 
 def measure_many_kernels(effort: Effort) -> Iterator[Row]:

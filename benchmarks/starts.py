@@ -91,6 +91,7 @@ def measure_first_prompt(effort: Effort) -> Iterator[Row]:
                         first = time.perf_counter() - began
                 return first
 
+        _bare_cli(environment, project)  # the very first run in a home is another matter
         at_once, later, bare = in_turn(
             effort.rounds(5),
             lambda: in_a_kernel(0.0),
@@ -99,8 +100,8 @@ def measure_first_prompt(effort: Effort) -> Iterator[Row]:
         )
     details = {"seconds": {"at once": at_once, "after 2 s": later, "bare CLI": bare}}
     what = "First prompt to the first word, sent"
-    yield Row(f"{what} at once", "the bare CLI started then", ratio(at_once, bare), "×", 1.0, details=details)
-    yield Row(f"{what} after 2 s", "the bare CLI started then", ratio(later, bare), "×", None, details=details)
+    yield Row(f"{what} when the kernel is up", "the bare CLI", ratio(at_once, bare), "×", 1.0, details=details)
+    yield Row(f"{what} 2 s later", "the bare CLI", ratio(later, bare), "×", None, details=details)
 
 
 def _bare_cli(environment: dict[str, str], project: Path) -> float:
