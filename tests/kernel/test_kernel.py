@@ -88,6 +88,10 @@ def test_python_shell_and_magics_are_ipythons(kernel: Client, messages_api: Mess
     assert not messages_api.prompts()
 
 
+def test_garbage_is_collected_once_the_kernel_has_started(kernel: Client) -> None:
+    assert kernel.run("%%python\nimport gc\nprint(gc.isenabled(), gc.get_freeze_count() > 0)").stream == "True True\n"
+
+
 def test_a_leading_backslash_sends_it_as_a_prompt(kernel: Client, messages_api: MessagesApi) -> None:
     kernel.run("\\%%python is what?")
     assert messages_api.prompts()[-1] == "%%python is what?"
