@@ -38,10 +38,10 @@ class Inbox:
     def push(self, event: Event) -> None:
         if self.over.is_set():
             return
+        if not self._queue:  # else nobody waits
+            self._arrived.set()
         self._queue.append(event)
-        self._arrived.set()
-        kind = type(event)
-        if kind is events.TextStreamed:  # by far the most frequent: nothing below concerns it
+        if type(event) is events.TextStreamed:  # by far the most frequent: nothing below concerns it
             return
         if isinstance(event, events.ToolStarted):
             self._tools_running.add(event.tool_use_id)

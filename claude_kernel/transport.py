@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import uuid
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from claude_kernel.processes import MARKER, end_tree, find_tree
 
 STDERR_TAIL = 16 * 1024
 _EOF_AFTER_EXIT_SECONDS = 0.5
+_PIPE_BYTES = 1 << 20
 
 
 def _check_folder(cwd: str) -> None:
@@ -26,6 +28,13 @@ def _check_folder(cwd: str) -> None:
         raise CliNotStarted(f"The folder {cwd} does not exist. Choose another working folder.")
     if not os.access(cwd, os.R_OK | os.X_OK):
         raise CliNotStarted(f"The folder {cwd} cannot be read. Choose another, or mend its permissions.")
+
+
+def _widen(pipe: asyncio.ReadTransport) -> None:
+    """The child need not wait while this side is busy. Only Linux can, and up to what it allows its users."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(pipe.get_extra_info("pipe"), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 class _Pipes(asyncio.SubprocessProtocol):
@@ -91,7 +100,9 @@ class Transport:
             )
         except OSError as error:
             raise CliNotStarted(f"{command[0]} could not be started in {cwd}: {error.strerror or error}") from error
-        return cls(process, pipes, marker)
+        transport = cls(process, pipes, marker)
+        transport._stdout(_widen)
+        return transport
 
     @property
     def exit_code(self) -> int | None:
