@@ -28,7 +28,7 @@ SHORT, LONG = 800, 200_000
 PACE_MS = 25.0
 """For the short answer: 0.8 s for all of it, and the first piece of it at once."""
 FIRST_WORDS = "what the numbers say"
-APART_SECONDS = 1.0
+APART_SECONDS = 0.4
 """One of them takes cells that come at once after one another for Run All, and refuses them."""
 TURN_SECONDS = 60.0
 
@@ -71,7 +71,7 @@ def _compare(peer: Peer, ours: Client, theirs: Client, folder: Path, effort: Eff
     _ask(theirs, f"%cc {short}")  # both are warm
     _ask(ours, short)
     first = in_turn(
-        effort.rounds(5),
+        effort.rounds(3),
         lambda: _ask(ours, short).first_seconds,
         lambda: _ask(theirs, f"%cc {short}").first_seconds,
     )
