@@ -20,6 +20,7 @@ from claude_kernel.demo import demo_command
 from claude_kernel.errors import CliNotFound, UsageError
 from claude_kernel.protocol.dialects import Dialect
 from claude_kernel.protocol.framing import DEFAULT_LIMIT
+from claude_kernel.trust import Trust
 
 OLDEST_TESTED = (2, 1, 326)
 MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions")
@@ -75,11 +76,22 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     mcp_servers: dict[str, dict[str, Any]] = {}
     """Servers that the CLI starts or reaches itself. They may hold secrets, and never stand in argv."""
     strict_mcp: bool = False
+    trust_folder: bool = False
+    """The folder's own hooks, servers and rules may be used, also where Claude Code has not been told to trust it."""
     agents: dict[str, dict[str, Any]] = {}
     environment: dict[str, str] = {}
     """Added to the environment that the CLI inherits."""
     inherit_environment: bool = True
     line_limit: int = DEFAULT_LIMIT
+
+
+def narrow(options: Options, trust: Trust) -> Options:
+    """In a folder that is not trusted, only the person's own settings, and no servers but those given here."""
+    if trust.trusted:
+        return options
+    sources = ("user",) if options.setting_sources is None else options.setting_sources
+    allowed = tuple(source for source in sources if source == "user")
+    return msgspec.structs.replace(options, setting_sources=allowed, strict_mcp=True)
 
 
 def find_cli(explicit: str | Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> list[str]:

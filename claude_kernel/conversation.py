@@ -33,7 +33,7 @@ from claude_kernel.session import Session, State, Timing
 from claude_kernel.shown import Shown
 from claude_kernel.tools.toolbox import INSTRUCTIONS, SERVER, Toolbox
 from claude_kernel.trouble import Trouble, find_trouble, trouble_of, trouble_of_retry
-from claude_kernel.trust import Trust, read_trust, remember_rules
+from claude_kernel.trust import remember_rules
 from claude_kernel.underway import Underway
 
 log = logging.getLogger("claude_kernel.conversation")
@@ -127,7 +127,6 @@ class Conversation:
         self.last: Reply | None = None
         self.images: list[events.Image] = []
         """Attached to the next prompt."""
-        self.trust = Trust(True)
         self.ask_person = ask
         self._timing = timing
         self._shown: Shown | None = None
@@ -159,13 +158,8 @@ class Conversation:
         return self.options.cli == DEMO
 
     def _new_session(self, **changes: Any) -> Session:
-        self.trust = read_trust(str(self.folder), os.environ | self.options.environment)
         environment = {**self.options.environment, "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "true"}
         options = msgspec.structs.replace(self.options, cwd=str(self.folder), environment=environment, **changes)
-        if not self.trust.trusted:
-            sources = options.setting_sources or self.trust.setting_sources or ()
-            allowed = tuple(source for source in sources if source == "user")
-            options = msgspec.structs.replace(options, setting_sources=allowed, strict_mcp=True)
         servers: McpServers = {}
         if self.tools is not None and find_dialect(options.dialect).initialises:
             servers = {SERVER: self.tools}
@@ -283,7 +277,7 @@ class Conversation:
             changed=len(turn.reply.files),
         )
         self._forget_ended_calls()
-        if self._rule_kept and self.trust.trusted:
+        if self._rule_kept and self.session.trust.trusted:
             self._rule_kept = False
             remember_rules(str(self.folder), os.environ | self.options.environment)
         if ended is not None and ended.outcome is events.Outcome.FINISHED:
@@ -357,8 +351,6 @@ class Conversation:
 
     def _tell_news(self, shown: Shown) -> None:
         """What happened between two cells, and what the person should know once."""
-        if not self.trust.trusted:
-            self._tell_once(self.trust.notice())
         for notice in (*self.notices, *self.session.notices, *filter(None, [self.journal.trouble])):
             self._tell_once(notice)
         news, self._news = self._news, []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from enum import Enum
@@ -16,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from claude_kernel.cli import Options, warn_if_old
+from claude_kernel.cli import Options, narrow, warn_if_old
 from claude_kernel.errors import CliDied, CliRefused, CliSilent, SessionBusy, TurnFailed, UsageError
 from claude_kernel.inbox import Inbox
 from claude_kernel.link import Link
@@ -25,6 +26,7 @@ from claude_kernel.protocol.events import Event, Outcome
 from claude_kernel.questions import Ask, Questions
 from claude_kernel.reply import Reply, collect_reply
 from claude_kernel.serving import Hooks, HostTools, McpServers, hook_registrations, run_host_tool, serve_hook, serve_mcp
+from claude_kernel.trust import Trust, read_trust
 
 log = logging.getLogger("claude_kernel.session")
 
@@ -69,11 +71,17 @@ class Session:
         on_unasked: Callable[[Event], None] | None = None,
         timing: Timing | None = None,
     ) -> None:
-        self.options = options or Options()
+        given = options or Options()
+        self.trust = Trust(True) if given.trust_folder else read_trust(given.cwd, os.environ | given.environment)
+        """Whether the folder's own settings are used."""
+        self.options = narrow(given, self.trust)
         self.timing = timing or Timing()
         self.unasked: deque[Event] = deque(maxlen=10_000)
         """What came outside any turn of ours; `on_unasked` hears of it at once."""
         self.notices: list[str] = []
+        if not self.trust.trusted:
+            self.notices.append(self.trust.notice())
+            log.warning(self.trust.notice())
         self.session_id = self.options.resume or ""
         self._questions = Questions(ask, self._decided)
         self._mcp_servers: McpServers = mcp_servers or {}

@@ -48,7 +48,7 @@ async def _status(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
         ("model", (started.model if started else "") or talk.options.model or "default"),
         ("mode", talk.mode),
         ("effort", talk.options.effort or "default"),
-        ("folder", f"`{talk.folder}`" + ("" if talk.trust.trusted else " (not trusted)")),
+        ("folder", f"`{talk.folder}`" + ("" if talk.session.trust.trusted else " (not trusted)")),
         ("conversation", f"`{talk.session.session_id}`" if talk.session.session_id else "not begun"),
         ("Claude Code", f"{initialised.version if initialised else '?'}, process {talk.session.pid or 'not running'}"),
         ("logged in as", str(who)),

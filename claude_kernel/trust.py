@@ -31,7 +31,8 @@ class Trust(msgspec.Struct, frozen=True):
         found = ", ".join(self.brings)
         return (
             f"This folder brings settings of its own ({found}) and is not trusted yet, so only your own settings are "
-            "used here. To trust it, run claude once in this folder in a terminal, then `%claude restart`."
+            "used here. To trust it, run claude once in this folder in a terminal, then begin anew "
+            "(in a notebook: `%claude restart`)."
         )
 
 

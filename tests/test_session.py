@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
+import psutil
 import pytest
 from support.talk import ended, faulty, is_gone, marked_processes, of, run, text, turn, until, wait_until
 
@@ -420,3 +423,23 @@ def test_an_old_cli_is_a_notice_not_a_failure() -> None:
     assert warn_if_old("2.1.326") is None
     assert warn_if_old("99.0.0") is None
     assert warn_if_old("") is None
+
+
+@pytest.mark.parametrize(("told", "flags"), [(False, ["--setting-sources=user", "--strict-mcp-config"]), (True, [])])
+def test_a_folder_that_is_not_trusted_brings_no_settings_unless_the_program_says_so(
+    told: bool, flags: list[str], tmp_path: Path
+) -> None:
+    home, project = tmp_path / "home", tmp_path / "home" / "project"
+    (project / ".claude").mkdir(parents=True)
+    hook = {"SessionStart": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}
+    (project / ".claude" / "settings.json").write_text(json.dumps({"hooks": hook}))
+    environment = {"HOME": str(home), "CLAUDE_CONFIG_DIR": ""}
+
+    async def scene() -> None:
+        async with Session(faulty("junk", cwd=str(project), environment=environment, trust_folder=told)) as session:
+            await session.start()
+            words = psutil.Process(session.pid).cmdline()
+            assert [word for word in words if "setting" in word or "strict" in word] == flags
+            assert any("not trusted" in notice for notice in session.notices) is not told
+
+    run(scene())
