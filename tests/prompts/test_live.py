@@ -345,23 +345,24 @@ def test_a_page_to_visit_is_named_and_confirmed(person: Person) -> None:
 class Gate:
     """A command that Claude may run unasked, and that ends when the test opens it."""
 
-    def __init__(self, project: Path) -> None:
+    def __init__(self, project: Path, own_folder: Path) -> None:
         self.call = ("Bash", {"command": "./gate"})
         self._open = project / "open"
         script = project / "gate"
         script.write_text("#!/bin/sh\nuntil [ -e open ]; do sleep 0.05; done\n")
         script.chmod(0o755)
-        settings = project / ".claude" / "settings.local.json"
-        settings.parent.mkdir()
-        settings.write_text(json.dumps({"permissions": {"allow": ["Bash(./gate)"]}}))
+        own_folder.mkdir(parents=True, exist_ok=True)
+        allowed = {"permissions": {"allow": ["Bash(./gate)"]}}
+        (own_folder / "settings.json").write_text(json.dumps(allowed))
 
     def open(self) -> None:
         self._open.touch()
 
 
 @pytest.fixture
-def gate(project: Path) -> Gate:
-    return Gate(project)
+def gate(project: Path, cli_env: dict[str, str]) -> Gate:
+    """To be asked for before `person`: the CLI reads its settings when it starts."""
+    return Gate(project, Path(cli_env["CLAUDE_CONFIG_DIR"]))
 
 
 def steps(*rounds: tuple[str, dict[str, Any]]) -> str:
@@ -374,7 +375,7 @@ def far_errand(*before: tuple[str, dict[str, Any]]) -> tuple[str, dict[str, Any]
     return "Agent", errand("far") | {"prompt": steps(*before, touch), "run_in_background": True}
 
 
-def test_the_cell_waits_for_a_question_of_an_agent_in_the_background(person: Person, gate: Gate, project: Path) -> None:
+def test_the_cell_waits_for_a_question_of_an_agent_in_the_background(gate: Gate, person: Person, project: Path) -> None:
     cell = person.run(steps(far_errand(), gate.call))
     card = person.card()
     gate.open()
@@ -386,7 +387,7 @@ def test_the_cell_waits_for_a_question_of_an_agent_in_the_background(person: Per
     assert wait_until((project / "far.txt").exists)
 
 
-def test_a_question_of_an_agent_in_the_background_can_be_stopped(person: Person, gate: Gate, project: Path) -> None:
+def test_a_question_of_an_agent_in_the_background_can_be_stopped(gate: Gate, person: Person, project: Path) -> None:
     cell = person.run(steps(far_errand(), gate.call))
     person.card()
     gate.open()
@@ -399,7 +400,7 @@ def test_a_question_of_an_agent_in_the_background_can_be_stopped(person: Person,
 
 
 def test_an_agent_that_asks_when_no_cell_runs_says_so_and_is_answered_in_the_next(
-    person: Person, gate: Gate, project: Path
+    gate: Gate, person: Person, project: Path
 ) -> None:
     first = person.run(steps(far_errand(gate.call)))
     person.finish(first)
