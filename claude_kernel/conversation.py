@@ -39,6 +39,8 @@ from claude_kernel.underway import Underway
 log = logging.getLogger("claude_kernel.conversation")
 
 
+_ELSEWHERE = "it is asked again in the cell that shows the turn now"
+
 _SHOWN_LATER = (events.ToolStarted, events.ToolFinished, events.TaskFinished, events.QuestionAsked)
 """What changes the card of an agent in the background after its cell has ended."""
 
@@ -82,8 +84,8 @@ class _Moved(events.Event, frozen=True):
     """The turn is to go on in another cell."""
 
 
-class _Stopped(Exception):
-    """The person stopped the cell before its prompt was sent."""
+class Stopped(Exception):
+    """The person stopped the cell while a question of ours was open. Nothing was done."""
 
 
 def _keeps_a_rule(decision: Decision) -> bool:
@@ -134,6 +136,8 @@ class Conversation:
         """A turn that no cell shows at the moment."""
         self._last: Underway | None = None
         self._moving = False
+        self._settled = True
+        """The running cell has nothing to do but its turn: it may be handed over."""
         self._taken_up = asyncio.Event()
         self._context = contextvars.copy_context()
         self._scene = Scene(project=str(self.folder))
@@ -172,12 +176,16 @@ class Conversation:
 
     @property
     def running(self) -> bool:
-        return self._shown is not None or bool(self._asking)
+        return self._shown is not None or self._left is not None or bool(self._asking)
 
     async def run(self, text: str, paper: Paper, *, plain: bool = False, cell: str = "") -> CellEnd:
         """One prompt, one cell. Every failure is shown and returned, none is raised."""
-        if self._left is not None:
-            await self._end_left()
+        if self._left is not None:  # whoever wanted to show it comes later: it is not lost, and not in the way
+            self._settled = False
+            end = await self.show_last(paper, plain=plain)
+            self._settled = True
+            if end.interrupted:
+                return end
         shown = self._open(paper, plain=plain)
         self._scene.unanswered.clear()
         try:
@@ -191,11 +199,14 @@ class Conversation:
         after = self.journal.turns[-1].prompt_id if self.journal.turns else ""
         turn = Underway(prompt, self.session.turn(prompt), cell, after)
         shown.metadata = turn.metadata(self.session.session_id)
+        if self._moving:  # another cell asked for the turn before there was one
+            return self._let_go(turn, shown)
         return await self._go_on(turn, shown, plain=plain)
 
     async def show_last(self, paper: Paper, *, plain: bool = False) -> CellEnd:
         """The last turn once more, from its beginning; one that still runs goes on in this cell."""
         turn, self._left = self._left, None
+        self._moving = False
         if turn is None and self._last is None and not self.journal.turns:
             raise UsageError("There is nothing to show: nothing was said in this notebook yet.")
         shown = self._open(paper, plain=plain)
@@ -203,15 +214,18 @@ class Conversation:
         if turn is not None:
             shown.metadata = turn.metadata(self.session.session_id)
             shown.replay(turn.recording.entries(), turn.recording.seconds)
-            return await self._go_on(turn, shown, plain=plain)
+            return await self._go_on(turn, shown, plain=False)  # no face tells of a trouble that is not of its own cell
         self._shown = None
         if self._last is not None:
             last = self._last
             entries, ended, trouble = last.recording.entries(), last.ended, last.trouble
         else:
-            entries = list(unpack(msgspec.json.decode(self.journal.turns[-1].events)))
+            kept = self.journal.turns[-1]
+            entries = list(unpack(msgspec.json.decode(kept.events)))
             ended = next((what for _, what in entries if isinstance(what, events.TurnEnded)), None)
             trouble = find_trouble(ended) if ended is not None else None
+            if ended is None:
+                entries.append((kept.seconds, render_notice(_NOT_KEPT if kept.outcome else _NEVER_ENDED)))
         stopped = ended is not None and ended.outcome is events.Outcome.INTERRUPTED and trouble is None
         shown.replay(entries, entries[-1][0] if entries else 0.0)
         shown.finish(ended, last=_cards(trouble), interrupted=stopped, spent_usd=None, changed=0)
@@ -219,17 +233,17 @@ class Conversation:
 
     def hand_over(self) -> None:
         """The cell of the running turn lets go of it: `show_last`, which must follow, takes it up."""
-        if self._shown is not None and not self._moving:
+        if self._shown is not None and self._settled and not self._moving:
             self._moving = True
             self._taken_up.clear()
+            self._shown.on_record = _forget  # that a question moves with its turn is no part of the turn
             for asking in self._asking:
-                asking.cancel()
+                asking.cancel(_ELSEWHERE)
             self.session.interject(_Moved())
 
     async def _go_on(self, turn: Underway, shown: Shown, *, plain: bool) -> CellEnd:
         """Shows the turn until it ends, or until another cell takes it up."""
         shown.on_record = turn.recording.record
-        self._moving = False
         self._context = contextvars.copy_context()
         self._taken_up.set()
         try:
@@ -251,11 +265,15 @@ class Conversation:
             if self.tools is not None:
                 self.tools.leave()
         if self._moving and turn.trouble is None:
-            self._left = turn
-            shown.leave()
-            return CellEnd()
+            return self._let_go(turn, shown)
         self._moving = False
+        self._taken_up.set()
         return await self._end(turn, shown, plain=plain)
+
+    def _let_go(self, turn: Underway, shown: Shown) -> CellEnd:
+        self._shown, self._left = None, turn
+        shown.leave()
+        return CellEnd()
 
     async def _end(self, turn: Underway, shown: Shown, *, plain: bool) -> CellEnd:
         ended = turn.ended
@@ -288,25 +306,14 @@ class Conversation:
     def _end_unsent(self, shown: Shown, error: Exception, *, plain: bool) -> CellEnd:
         """Nothing of this cell reached Claude."""
         self._shown = None
-        stopped = isinstance(error, _Stopped)
-        if not isinstance(error, ClaudeKernelError | _Stopped):
+        self._moving = False
+        self._taken_up.set()
+        stopped = isinstance(error, Stopped)
+        if not isinstance(error, ClaudeKernelError | Stopped):
             log.exception("a cell failed")
         trouble = None if stopped else trouble_of(error)
         shown.finish(None, last=_cards(None if plain else trouble), interrupted=stopped, spent_usd=None, changed=0)
         return CellEnd(trouble, stopped)
-
-    async def _end_left(self) -> None:
-        """Nobody took it up, and now something else is asked."""
-        turn, self._left = self._left, None
-        if turn is None:
-            return
-        self._moving = False
-        self._taken_up.set()  # its questions find no cell, and are refused
-        await self.session.interrupt()
-        async for event in turn.stream:
-            self._note(event, turn, None)
-        self.journal.add(turn.line(self.session.session_id, self.memory.habits.keep))
-        self._news.append(render_notice("The turn that no cell showed any more was stopped."))
 
     async def interrupt(self) -> bool:
         if self.tools is not None:
@@ -419,7 +426,7 @@ class Conversation:
     async def choose(
         self, text: Bundle, offers: tuple[Offer, ...], shown: Any, record: Callable[[Offer | None], Bundle]
     ) -> Offer | None:
-        """A question of our own; none where nobody can be asked. Raises `_Stopped`."""
+        """A question of our own; none where nobody can be asked. Raises `Stopped`."""
         ask = getattr(self.ask_person, "choose", None)
         if ask is None:
             return None
@@ -428,7 +435,7 @@ class Conversation:
         try:
             await asyncio.wait({asking})
             if asking.cancelled():
-                raise _Stopped
+                raise Stopped
             chosen: Offer | None = asking.result()
             return chosen
         finally:
@@ -485,6 +492,14 @@ class Conversation:
     @property
     def state(self) -> State:
         return self.session.state
+
+
+def _forget(_bundle: Bundle) -> None:
+    """Nobody keeps it."""
+
+
+_NEVER_ENDED = "The kernel was ended before this turn came to its end. What had come of it so far is not kept."
+_NOT_KEPT = "What was said in this turn is not kept (the setting `keep`)."
 
 
 def _cards(trouble: Trouble | None) -> list[Bundle]:

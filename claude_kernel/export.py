@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from markdown_it import MarkdownIt
 
 from claude_kernel import __version__
 from claude_kernel.journal import Journal, Turn
@@ -15,12 +16,15 @@ from claude_kernel.protocol import events as ev
 from claude_kernel.recording import unpack
 from claude_kernel.render import Bundle
 from claude_kernel.render.figures import dollars_text, seconds_text
+from claude_kernel.render.visible import one_line
 
 _LONGEST_RESULT = 2_000
+_MARKDOWN = MarkdownIt()
+_AFTER = "what-comes-after"
 
 
 def as_markdown(journal: Journal) -> str:
-    title = journal.book.notebook.rpartition("/")[2] or "Conversation"
+    title = one_line(journal.book.notebook.rpartition("/")[2], 200) or "Conversation"
     total = f", {dollars_text(journal.cost_usd)} in all" if journal.cost_known else ""
     parts = [f"# {title}", f"{len(journal.turns)} prompts{total}. Exported by claude-kernel {__version__}."]
     for number, turn in enumerate(journal.turns, 1):
@@ -55,11 +59,11 @@ def _steps(turn: Turn) -> Iterator[str]:
             results[what.tool_use_id] = what
     for what in entries:
         if (isinstance(what, ev.TextFinished) and what.parent is None) or isinstance(what, ev.LocalCommandPrinted):
-            yield what.text
+            yield _held(what.text)
         elif isinstance(what, ev.ToolStarted):
             yield _call(what, results.get(what.tool_use_id))
         elif isinstance(what, Bundle):
-            yield f"*{what.text.strip()}*"
+            yield _quoted(what.text.strip())
 
 
 def _call(started: ev.ToolStarted, finished: ev.ToolFinished | None) -> str:
@@ -92,6 +96,13 @@ def _when(turn: Turn) -> str:
 
 def _quoted(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+
+
+def _held(text: str) -> str:
+    """As it is, if what follows would still stand outside of it: else an open fence or comment would swallow that."""
+    parsed = _MARKDOWN.parse(f"{text}\n\n{_AFTER}")
+    end = parsed[-2] if len(parsed) > 1 else None
+    return text if end is not None and end.level == 1 and end.content == _AFTER else _fenced(text)
 
 
 def _fenced(text: str, language: str = "") -> str:

@@ -7,6 +7,7 @@ that cannot be read is passed over; a disk that cannot be written costs the memo
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
@@ -137,17 +138,20 @@ class Journal:
                 totals[model] = totals.get(model, 0.0) + cost
         return totals
 
+    @property
+    def sessions(self) -> set[str]:
+        """All that this notebook held itself."""
+        return {turn.session_id for turn in self.all.values()}
+
     def add(self, line: Line) -> None:
         self._take(line)
         if self.path is None:
             return
+        lines = [line] if self._begun else [self.book, line]
         try:
             if not self._begun:
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "wb") as file:
-                if not self._begun:
-                    file.write(msgspec.json.encode(self.book) + b"\n")
-                file.write(msgspec.json.encode(line) + b"\n")
+            _append(self.path, b"".join(msgspec.json.encode(each) + b"\n" for each in lines))
         except OSError as error:
             log.warning("the journal cannot be written", exc_info=True)
             self.trouble = (
@@ -184,7 +188,9 @@ class Journal:
         if held is not None:
             self.turns[held] = line
         elif before is None:
-            self.turns.append(line)
+            # Two kernels may write about one notebook: what came before is what the line says, not what stands above.
+            follows = self.turns[-1].prompt_id if self.turns else ""
+            self.turns = [*self.turns, line] if line.after == follows else self.way_to(line)
 
     def _take_unasked(self, line: Unasked) -> None:
         self.unasked.append(line)
@@ -249,6 +255,17 @@ def journals_of(folder: Path, environ: Mapping[str, str] | None = None) -> Itera
         first = next(read_lines(path, most=1), None)
         if isinstance(first, Book) and first.folder == str(folder):
             yield Journal(path)
+
+
+def _append(path: Path, written: bytes) -> None:
+    """In one piece, as others may write as well. A line that was cut off stays alone on its own."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
+        if size := os.fstat(descriptor).st_size:
+            file.seek(size - 1)
+            written = written if file.read(1) == b"\n" else b"\n" + written
+        if file.write(written) != len(written):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def read_lines(path: Path, most: int | None = None) -> Iterator[Line]:

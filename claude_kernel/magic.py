@@ -68,6 +68,8 @@ class Claude:
         self._loaded = load_settings(shell.parent)
         self.conversations: dict[str, Conversation] = {}
         self.last: Reply | None = None
+        self._executions: dict[str, str] = {}
+        """By conversation, the execution of its last prompt."""
 
     def __repr__(self) -> str:
         names = ", ".join(self.conversations) or "none yet"
@@ -148,7 +150,7 @@ class Claude:
         talk.images += images
         plain, paper = self._plain, _Quiet(self._paper) if asked.quiet else self._paper
         with interruptible(talk):
-            return await talk.run(text, paper, plain=plain, cell=self._cell), wanted
+            return await talk.run(text, paper, plain=plain, cell=self._cell_of(asked.name)), wanted
 
     def _keep(self, reply: Reply, name: str | None) -> None:
         self.last = reply
@@ -185,6 +187,14 @@ class Claude:
         """Jupyter's id of the running cell, where the front end tells it."""
         asked = self._kernel.get_parent("shell") if self._kernel is not None else {}
         return str(asked.get("metadata", {}).get("cellId") or "")
+
+    def _cell_of(self, name: str) -> str:
+        """For a prompt. A cell may hold several: only the first of them is the cell run again."""
+        asked = self._kernel.get_parent("shell") if self._kernel is not None else {}
+        execution = str(asked.get("header", {}).get("msg_id") or "")
+        first = self._executions.get(name) != execution
+        self._executions[name] = execution
+        return self._cell if first else ""
 
     @property
     def _desk(self) -> Desk:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from claude_kernel.errors import BudgetReached, CliDied, UsageError
+from claude_kernel.errors import BudgetReached, ClaudeKernelError, CliDied, UsageError
 from claude_kernel.journal import Back, Journal, Went
 from claude_kernel.past import Past, Where, find_past
 from claude_kernel.prompts.offers import Offer
@@ -87,11 +87,11 @@ class Memory:
             return
         if past.where is not Where.HERE:
             shown.notice(render_notice(_NOT_HERE[past.where]))
-        elif self.habits.resume == "always":
+        elif self.habits.resume == "always" and not past.copied:  # a file's own word is never more than a question
             about = f" ({past.told()})" if past.told() else ""
             shown.notice(render_notice(f"Going on with this notebook's conversation{about}."))
             await self.go_on()
-        elif self.habits.resume == "ask":
+        elif self.habits.resume != "never":
             chosen = await self._choose(past.render(), _OFFERS, shown, _record)
             if chosen is _OFFERS[0]:
                 await self.go_on()
@@ -102,17 +102,21 @@ class Memory:
 
     async def go_on(self) -> None:
         """With the notebook's earlier conversation, where there is one and nothing was decided yet."""
-        past, self.past = self.past, None
-        if past is not None and past.where is Where.HERE:
-            fork = past.copied or bool(past.place)
-            await self._reopen(
-                resume=past.session_id, resume_at=past.place or None, fork=fork, session_id=None, resume_gently=True
-            )
+        past = self.past
+        if past is None:
+            return
+        if past.where is not Where.HERE:
+            raise UsageError(_NOT_HERE[past.where])
+        self.past = None
+        fork = past.copied or bool(past.place)
+        await self._reopen(
+            resume=past.session_id, resume_at=past.place or None, fork=fork, session_id=None, resume_gently=True
+        )
 
     async def go_on_with(self, session_id: str) -> None:
-        """Any conversation of this folder. The one so far is kept."""
+        """Any conversation of this folder. The one so far is kept; one that was held elsewhere goes on there too."""
         self.past = None
-        await self._reopen(resume=session_id, session_id=None)
+        await self._reopen(resume=session_id, fork=session_id not in self.journal.sessions, session_id=None)
         self.journal.add(Went(at=time.time(), session_id=session_id))
 
     def forget(self) -> None:
@@ -131,17 +135,26 @@ class Memory:
             branch = await self._reopen(resume=place.session_id, resume_at=place.place, fork=True, session_id=None)
             try:
                 await branch.start()
-            except CliDied as died:
-                await self._reopen(resume=kept_as or None, session_id=None)
-                if not died.start_error:
+            except ClaudeKernelError as error:
+                await self._stay()
+                if not isinstance(error, CliDied) or not error.start_error:
                     raise
-                raise UsageError(_CANNOT_GO_BACK) from died
-        self.journal.add(Back(at=time.time(), turns=count))
+                raise UsageError(_CANNOT_GO_BACK) from error
+        self.journal.add(Back(at=time.time(), turns=count if place is not None else 0))
         gone = f"{count_of(left, 'prompt')} from there on {'is' if left == 1 else 'are'}"
         return (
             f"Went back to before this cell: {gone} no part of the conversation any more. "
             f"What it was is kept: %claude resume {kept_as}"
         )
+
+    async def _stay(self) -> None:
+        """Where the conversation was, which may be a place that it went back to and has not gone on from."""
+        place = self.journal.find_place(len(self.journal.turns)) if self.journal.went_back else None
+        if place is not None:
+            await self._reopen(resume=place.session_id, resume_at=place.place, fork=True, session_id=None)
+        else:
+            resume = None if self.journal.went_back else self.journal.session_id or None
+            await self._reopen(resume=resume, session_id=None)
 
     # --- money and room -------------------------------------------------------------------------------------------
 

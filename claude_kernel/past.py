@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -48,7 +49,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     place: str = ""
     """Where in it the notebook had gone back to, and asked nothing since."""
     copied: bool = False
-    """Known from the file alone: the original may go on with the same conversation, so this one branches off."""
+    """Held elsewhere first: the original may go on with the same conversation, so this one branches off."""
 
     def told(self) -> str:
         words = [
@@ -71,16 +72,24 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_notebook(environ: Mapping[str, str] | None = None) -> Path | None:
     """The file behind this kernel. A kernel started from within another notebook inherits that one's name: then the
-    program that started it has it as well, which a Jupyter server has not."""
+    program that started it has it as well, which a Jupyter server has not. A script around the kernel has it too, but
+    was told the kernel's own connection file."""
     environ = os.environ if environ is None else environ
     named = environ.get(_VARIABLE, "")
     if not named.endswith(".ipynb") or not os.path.isabs(named):
         return None
     try:
-        inherited = psutil.Process(os.getppid()).environ().get(_VARIABLE) == named
+        starter = psutil.Process(os.getppid())
+        inherited = starter.environ().get(_VARIABLE) == named and not _is_told(starter, sys.argv)
     except (psutil.Error, OSError):
         inherited = False
     return None if inherited else Path(named)
+
+
+def _is_told(starter: psutil.Process, argv: list[str]) -> bool:
+    """Whether its command line names the connection file of this kernel."""
+    files = [word for word in argv[1:] if word.endswith(".json")]
+    return any(file in " ".join(starter.cmdline()) for file in files)
 
 
 def find_past(journal: Journal, notebook: Path | None, folder: Path, *, demo: bool) -> Past | None:
@@ -89,10 +98,12 @@ def find_past(journal: Journal, notebook: Path | None, folder: Path, *, demo: bo
         place = journal.find_place(len(turns)) if journal.went_back else None
         if journal.went_back and place is None:
             return None
+        session_id = place.session_id if place is not None else journal.session_id
         return Past(
-            session_id=place.session_id if place is not None else journal.session_id,
+            session_id=session_id,
             place=place.place if place is not None else "",
-            where=_where(journal.session_id, folder, demo=demo),
+            where=_where(session_id, folder, demo=demo),
+            copied=session_id not in journal.sessions,
             prompts=len(turns),
             first_prompt=turns[0].prompt if turns else "",
             at=turns[-1].at if turns else 0.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -31,14 +32,15 @@ async def resume(talk: Conversation, rest: list[str], _desk: Desk) -> str:
         await talk.memory.go_on()
         return f"The next prompt goes on with this notebook's conversation{about}."
     wanted = rest[0]
-    if wanted == talk.session.session_id and talk.memory.past is None:
+    if wanted == talk.session.session_id and talk.memory.past is None:  # a branch that has not begun has no id yet
         return "That is the conversation of this notebook already."
     where = find_session(wanted, talk.folder, demo=talk.is_demo)
     if where is not Where.HERE:
         why = "belongs to another folder" if where is Where.ELSEWHERE else "is not known here"
         raise UsageError(f"The conversation `{one_line(wanted, 80)}` {why}. `%claude sessions` lists this folder's.")
+    on_branch = "" if wanted in talk.journal.sessions else ", on a branch of its own"
     await talk.memory.go_on_with(wanted)
-    return f"The next prompt goes on with `{wanted}`."
+    return f"The next prompt goes on with `{wanted}`{on_branch}."
 
 
 async def sessions(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
@@ -52,9 +54,10 @@ async def sessions(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
     for kept in find_conversations(talk.folder)[0] if not talk.is_demo else ():
         if kept.id not in rows:
             rows[kept.id] = (kept.changed, kept.first_prompt, kept.prompts, None)
-    if not rows:
-        return "No conversation was held in this folder yet."
     newest = sorted(rows.items(), key=lambda row: -row[1][0])
+    newest = [row for row in newest if find_session(row[0], talk.folder, demo=talk.is_demo) is Where.HERE]
+    if not newest:
+        return "No conversation was held in this folder yet."
     current = talk.session.session_id
     now = time.time()
     listed = [
@@ -66,7 +69,6 @@ async def sessions(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
             dollars_text(cost) if cost is not None else "",
         )
         for session_id, (at, first, count, cost) in newest[:_MOST_LISTED]
-        if session_id
     ]
     told = [table(("conversation", "began with", "last", "prompts", "cost"), listed, right=(3, 4))]
     if len(newest) > _MOST_LISTED:
@@ -77,12 +79,14 @@ async def sessions(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
 
 async def rewind(talk: Conversation, rest: list[str], desk: Desk) -> str:
     """To before this cell, where it was run before; else by so many prompts."""
-    await talk.memory.go_on()
     turns = talk.journal.turns
+    if not turns:
+        raise UsageError("There is nothing to take back: nothing was said in this conversation yet.")
     if rest:
         if not rest[0].isdecimal() or not 1 <= int(rest[0]) <= len(turns):
             raise UsageError(f"Say how many prompts to take back, from 1 to {len(turns)}: `%claude rewind 2`.")
         count = len(turns) - int(rest[0])
+        await talk.memory.go_on()
         await talk.memory.go_back(count)
         now_last = f" The last one now is {_code(one_line(turns[count - 1].prompt, 60))}." if count else ""
         return f"{count_of(int(rest[0]), 'prompt')} taken back.{now_last} They are kept: `%claude sessions`."
@@ -92,6 +96,7 @@ async def rewind(talk: Conversation, rest: list[str], desk: Desk) -> str:
             "This cell was not run in this conversation, so there is nothing to go back to before it. Write "
             "`%claude rewind` as the first line of a cell that was, or say how many prompts: `%claude rewind 2`."
         )
+    await talk.memory.go_on()
     return await talk.memory.go_back(before)
 
 
@@ -109,10 +114,12 @@ async def export(talk: Conversation, rest: list[str], desk: Desk) -> str:
     stem = talk.folder / (rest[0] if rest else f"{name}-conversation")
     stem = stem.with_suffix("") if stem.suffix in (".md", ".json") else stem
     written = []
+    stem = _free(stem)
     for suffix, text in ((".md", as_markdown(journal)), (".json", as_json(journal))):
-        path = _free(stem.with_name(stem.name + suffix))
+        path = stem.with_name(stem.name + suffix)
         try:
-            path.write_text(text, encoding="utf-8")
+            with path.open("x", encoding="utf-8", errors="replace") as file:
+                file.write(text)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror or error}. Say another name.") from error
         written.append(path)
@@ -122,11 +129,11 @@ async def export(talk: Conversation, rest: list[str], desk: Desk) -> str:
     return "Written: " + ", ".join(f"`{path}`" for path in shown) + f" ({count_of(len(journal.turns), 'prompt')})."
 
 
-def _free(path: Path) -> Path:
+def _free(stem: Path) -> Path:
     """The name as it is, or with a number where a file has it already."""
-    number, free = 2, path
-    while free.exists():
-        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    number, free = 2, stem
+    while any(os.path.lexists(f"{free}{suffix}") for suffix in (".md", ".json")):
+        free = stem.with_name(f"{stem.name}-{number}")
         number += 1
     return free
 

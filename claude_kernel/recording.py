@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -29,13 +29,21 @@ _KEPT: tuple[type[ev.Event], ...] = (
     ev.TurnEnded,
 )
 """What is kept on disk. Text and thoughts are kept whole; their pieces are not."""
-_SHOWN = (*_KEPT, ev.TextStreamed, ev.ThinkingStreamed, ev.MessageFinished, ev.QuestionAsked)
+_GROWING = frozenset((ev.TextStreamed, ev.ThinkingStreamed))
+_SHOWN = frozenset((*_KEPT, ev.MessageFinished, ev.QuestionAsked))
 _BY_NAME = {kind.__name__: kind for kind in _KEPT}
 _RECORD = "Record"
 
+Clean = Callable[[str], str]
+"""Makes a text fit to be kept: what is secret is taken out of it."""
+
 _LONGEST_TEXT = 8_000
-_LONGEST_IMAGE = 200_000
+_IMAGE_TIMES = 25
+"""An image may be so many times as long as a text."""
+_SPARE = 4_000
+"""A text is cleaned this far beyond where it is cut: half a secret is one still."""
 _MOST_BYTES = 1_000_000
+_LONGEST_SECONDS = 1e9
 _SHORTEST_TEXT = 400
 """Where a turn with very many long results is cut to, so that it can be kept at all."""
 
@@ -55,12 +63,12 @@ class Recording:
 
     def note(self, event: ev.Event) -> None:
         kind = type(event)
-        if isinstance(event, ev.TextStreamed | ev.ThinkingStreamed):
+        if kind in _GROWING:
             growing = self._growing
-            if growing is None or type(growing) is not kind or growing.parent != event.parent:
+            if growing is None or type(growing) is not kind or growing.parent != event.parent:  # type: ignore[attr-defined]
                 self._close()
-                self._growing = event
-            self._pieces.append(event.text)
+                self._growing = event  # type: ignore[assignment]  # one of those that grow
+            self._pieces.append(event.text)  # type: ignore[attr-defined]
         elif kind in _SHOWN:
             self._close()
             self._entries.append((self.seconds, event))
@@ -84,23 +92,41 @@ class Recording:
 # --- on disk --------------------------------------------------------------------------------------------------------
 
 
-def pack(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+def pack(entries: Sequence[Entry], clean: Clean = str) -> list[dict[str, Any]]:
     """As JSON: long results are cut, large images left out."""
-    kept = [(when, what) for when, what in entries if isinstance(what, (Bundle, *_KEPT))]
-    packed = [_pack(when, what, _LONGEST_TEXT) for when, what in kept]
+    kept = [(when, what) for when, what in _whole(entries) if isinstance(what, (Bundle, *_KEPT))]
+    packed = [_pack(when, what, _LONGEST_TEXT, clean) for when, what in kept]
     if len(msgspec.json.encode(packed)) > _MOST_BYTES:
-        packed = [_pack(when, what, _SHORTEST_TEXT) for when, what in kept]
+        packed = [_pack(when, what, _SHORTEST_TEXT, clean) for when, what in kept]
     return packed
 
 
-def unpack(packed: Iterable[Any]) -> Iterator[Entry]:
+def _whole(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Text that broke off is as whole as it will ever be."""
+    growing: dict[str | None, Entry] = {}
+    for when, what in entries:
+        if isinstance(what, ev.TextStreamed):
+            _, before = growing.get(what.parent, (when, None))
+            said = before.text + what.text if isinstance(before, ev.TextFinished) else what.text
+            growing[what.parent] = (when, ev.TextFinished(text=said, parent=what.parent))
+            continue
+        if isinstance(what, ev.TextFinished):
+            growing.pop(what.parent, None)
+        elif isinstance(what, ev.TurnEnded):
+            yield from growing.values()
+            growing.clear()
+        yield when, what
+    yield from growing.values()
+
+
+def unpack(packed: object) -> Iterator[Entry]:
     """What cannot be understood, of another version or damaged, is passed over."""
-    for row in packed:
+    for row in packed if isinstance(packed, list) else ():
         if not isinstance(row, dict):
             continue
         fields = {key: value for key, value in row.items() if key not in ("t", "e")}
         when, name = row.get("t"), row.get("e")
-        when = float(when) if isinstance(when, int | float) else 0.0
+        when = float(when) if isinstance(when, int | float) and abs(when) < _LONGEST_SECONDS else 0.0
         if name == _RECORD:
             # Through the sanitizer once more: a file may have been changed by anybody who can write it.
             yield when, publish(Part(_inner(str(fields.get("html") or "")), str(fields.get("text") or "")))
@@ -116,29 +142,37 @@ def unpack(packed: Iterable[Any]) -> Iterator[Entry]:
             yield when, event
 
 
-def _pack(when: float, what: ev.Event | Bundle, longest: int) -> dict[str, Any]:
+def _pack(when: float, what: ev.Event | Bundle, longest: int, clean: Clean) -> dict[str, Any]:
     row: dict[str, Any] = {"t": round(when, 2)}
     if isinstance(what, Bundle):
-        return row | {"e": _RECORD, "html": what.html, "text": what.text}
+        return row | {"e": _RECORD, "html": clean(what.html), "text": clean(what.text)}
     # What Claude said is what a conversation is: it is never cut.
     said = isinstance(what, ev.TextFinished)
-    fields = {
-        name: value if said else _cut(value, longest)
-        for name in what.__struct_fields__
-        if (value := msgspec.to_builtins(getattr(what, name))) not in (None, "", [], {}, False)
-    }
+    fields: dict[str, Any] = {}
+    for field in msgspec.structs.fields(type(what)):
+        value = msgspec.to_builtins(getattr(what, field.name))
+        if field.required or value not in (None, "", [], {}, False):
+            fields[field.name] = clean(value) if said and isinstance(value, str) else _cut(value, longest, clean)
     return row | {"e": type(what).__name__} | fields
 
 
-def _cut(value: Any, longest: int) -> Any:
-    if isinstance(value, str) and len(value) > longest:
+def _cut(value: Any, longest: int, clean: Clean) -> Any:
+    if isinstance(value, str):
+        if len(value) <= longest:
+            return clean(value)
         half = longest // 2
-        return f"{value[:half]}\n… {len(value) - 2 * half:,} characters are not kept …\n{value[-half:]}"
+        head, tail = clean(value[: half + _SPARE])[:half], clean(value[-half - _SPARE :])[-half:]
+        return f"{head}\n… {len(value) - 2 * half:,} characters are not kept …\n{tail}"
     if isinstance(value, dict):
-        if "media_type" in value and len(str(value.get("data"))) > 200:
-            return value if len(str(value["data"])) <= _LONGEST_IMAGE else {**value, "data": ""}
-        return {key: _cut(each, longest) for key, each in value.items()}
-    return [_cut(each, longest) for each in value] if isinstance(value, list) else value
+        if "media_type" in value and isinstance(value.get("data"), str):
+            return value if len(value["data"]) <= _IMAGE_TIMES * longest else {**value, "data": ""}
+        return {key: _cut(each, longest, clean) for key, each in value.items() if not _is_cut_file(key, each, longest)}
+    return [_cut(each, longest, clean) for each in value] if isinstance(value, list) else value
+
+
+def _is_cut_file(key: object, value: object, longest: int) -> bool:
+    """A file that was edited, with a piece missing: nothing can be compared with that."""
+    return key == "originalFile" and isinstance(value, str) and len(value) > longest
 
 
 def _inner(html: str) -> str:

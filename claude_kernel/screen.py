@@ -125,11 +125,11 @@ class Screen:
 
     def leave(self) -> None:
         """The turn goes on in another cell; here it has come to rest."""
-        self._finished = True
         self.on_record = _forget
-        if self._timer is not None:
-            self._timer.cancel()
-        self._keep_card()
+        self._rest(over=False)
+        for block in self._blocks:
+            block.dirty = block.dirty or not block.settled  # it stays as it is, and is read as text too
+        self._paint(everything=True)
         self._paper.update(render_notice("This turn goes on in another cell.").to_mime(), self._live_id, self.metadata)
 
     def notice(self, bundle: Bundle) -> None:
@@ -173,6 +173,16 @@ class Screen:
         changed: int = 0,
     ) -> None:
         """The turn is over: everything is settled, the live line becomes the footer."""
+        now = self._now()
+        self._rest(over=True)
+        for bundle in [*last, *([render_interrupted()] if interrupted else [])]:
+            self._add(Fixed(bundle))
+            self._blocks[-1].closed = True
+        self._paint(everything=True)
+        self._paper.update(self._footer(ended, now, spent_usd, changed).to_mime(), self._live_id, self.metadata)
+
+    def _rest(self, *, over: bool) -> None:
+        """Nothing more will come here; `over`: nor anywhere else."""
         self._finished = True
         if self._timer is not None:
             self._timer.cancel()
@@ -181,15 +191,10 @@ class Screen:
         for block in self._blocks:
             for piece in block.pieces:
                 if isinstance(piece, Foreign) and piece.bundle is None:  # its asker is being cancelled just now
-                    piece.bundle = render_notice("No longer asked: the turn ended.")
+                    piece.bundle = render_notice(f"No longer asked{': the turn ended' if over else ' here'}.")
                     block.dirty = True
-                self._settle(piece, now, over=True)
+                self._settle(piece, now, over=over)
             block.closed = True
-        for bundle in [*last, *([render_interrupted()] if interrupted else [])]:
-            self._add(Fixed(bundle))
-            self._blocks[-1].closed = True
-        self._paint(everything=True)
-        self._paper.update(self._footer(ended, now, spent_usd, changed).to_mime(), self._live_id, self.metadata)
 
     def repaint_call(self, call: ToolCall) -> None:
         """A call of this cell changed, perhaps long after the cell ended."""
@@ -318,17 +323,17 @@ class Screen:
             self._add(Fixed(render_printed(event.text)))
 
     def _compacted(self, event: ev.ConversationCompacted) -> None:
-        self.notice(render_compacted(event))
+        self._add(Fixed(render_compacted(event)))
 
     def _limited(self, event: ev.RateLimited) -> None:
         if event.status not in ("", "allowed"):
-            self.notice(render_rate_limit(event))
+            self._add(Fixed(render_rate_limit(event)))
 
     def _silent(self, event: ev.SilenceNoticed) -> None:
         self._set_doing(f"No word from Claude Code for {event.seconds:.0f} s; stop the cell if you have waited enough")
 
     def _lost(self, _event: ev.ConversationLost) -> None:
-        self.notice(render_notice("The conversation so far could not be resumed; this is a new one."))
+        self._add(Fixed(render_notice("The conversation so far could not be resumed; this is a new one.")))
 
     def _retrying(self, event: ev.RetryNoticed) -> None:
         """The CLI may try for minutes: the person should know long before that."""
@@ -469,7 +474,7 @@ class Screen:
         bundle = block.render(now, self._project)
         block.final = block.settled
         # Until it is settled the HTML alone will do; the plain text follows once.
-        mime = bundle.to_mime() if block.final else {"text/html": bundle.html}
+        mime = bundle.to_mime() if block.final or self._finished else {"text/html": bundle.html}
         self._paper.update(mime, block.display_id, self.metadata)
         block.shown_at = now
         block.shown_bytes, block.grown = len(bundle.html), 0

@@ -82,7 +82,8 @@ class Session:
         if not self.trust.trusted:
             self.notices.append(self.trust.notice())
             log.warning(self.trust.notice())
-        self.session_id = self.options.resume or ""
+        self.session_id = "" if self.options.fork else self.options.resume or ""
+        """A branch has none before it has begun."""
         self._questions = Questions(ask, self._decided)
         self._mcp_servers: McpServers = mcp_servers or {}
         self._hooks: Hooks = hooks or {}
@@ -187,7 +188,7 @@ class Session:
         return await asyncio.shield(self._begin_start())
 
     async def _start(self) -> Link:
-        resume = self.session_id if self._resumable else None
+        resume = (self.session_id or self.options.resume) if self._resumable else None
         try:
             return await self._start_process(resume)
         except CliDied as died:

@@ -7,6 +7,7 @@ out; the kernel starts all the same.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -109,6 +110,9 @@ def load_settings(parent: Configurable | None = None, environ: Mapping[str, str]
                 continue
             try:
                 setattr(settings, name, value)
+                if isinstance(getattr(settings, name), float) and not math.isfinite(getattr(settings, name)):
+                    setattr(settings, name, 0.0)
+                    raise TraitError
             except TraitError:
                 problems.append(f"`{name}` cannot be {value!r} ({source}). {_expected(name)}")
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -14,6 +15,7 @@ from claude_kernel.past import METADATA
 from claude_kernel.protocol import Prompt, events
 from claude_kernel.recording import Recording, pack
 from claude_kernel.reply import ReplyMaker
+from claude_kernel.tools.privacy import Privacy
 from claude_kernel.trouble import Trouble
 
 
@@ -42,12 +44,13 @@ class Underway:
     def line(self, session_id: str, keep: str) -> Turn:
         """For the journal, as far as it has got."""
         entries = self.recording.entries() if self.ended is not None and keep == "all" else []
+        clean = Privacy().cleaner(os.environ)
         started, ended = self.started, self.ended
         usage = ended.usage if ended is not None else events.Usage()
         return Turn(
             at=self.at,
             prompt_id=self.prompt.id,
-            prompt=self.prompt.text if keep == "all" else "",
+            prompt=clean(self.prompt.text) if keep == "all" else "",
             after=self.after,
             cell=self.cell,
             session_id=(ended.session_id if ended is not None else "") or session_id,
@@ -62,7 +65,7 @@ class Underway:
             output_tokens=usage.output_tokens,
             tools=self.reply.tools,
             files=self.reply.files,
-            events=msgspec.Raw(msgspec.json.encode(pack(entries))),
+            events=msgspec.Raw(msgspec.json.encode(pack(entries, clean))),
         )
 
     def metadata(self, session_id: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from claude_kernel.conversation import Conversation
+from claude_kernel.conversation import Conversation, Stopped
 from claude_kernel.desk import Desk
 from claude_kernel.errors import CliRefused, UsageError
 from claude_kernel.journal import Turn
@@ -41,14 +41,14 @@ _OFFERS = (
 
 async def undo(talk: Conversation, rest: list[str], desk: Desk) -> str:
     sure, rest = "--yes" in rest, [word for word in rest if word != "--yes"]
-    await talk.memory.go_on()
     at = _chosen(talk, rest, desk.cell)
+    await talk.memory.go_on()
     turn, since = talk.journal.turns[at], talk.journal.turns[at:]
     files = await _find_changes(talk, turn)
     commands = [command for each in since for command in _commands(each)]
     if not files:
         return "\n\n".join(["There is nothing to put back: no file differs from before this cell.", *_told(commands)])
-    befores = _find_befores(since)
+    befores = _find_befores(since, {path: _read(Path(path)) for path in files})
     desk.notice(
         render_changes(
             [(path, path in befores, befores.get(path), _read(Path(path))) for path in files], project=str(talk.folder)
@@ -60,7 +60,10 @@ async def undo(talk: Conversation, rest: list[str], desk: Desk) -> str:
         later = len(since) - 1
         also = f", and with it what {count_of(later, 'later cell')} and you changed in them" if later else ""
         asked = render_notice(f"Put {count_of(len(files), 'file')} back to what they were before this cell{also}?")
-        chosen = await talk.choose(asked, _OFFERS, desk, lambda offer: _record(offer, len(files)))
+        try:
+            chosen = await talk.choose(asked, _OFFERS, desk, lambda offer: _record(offer, len(files)))
+        except Stopped as stopped:
+            raise UsageError("The cell was stopped, so nothing was put back.") from stopped
         if chosen is None:
             raise UsageError("Nobody could be asked, so nothing was put back. `%claude undo --yes` does it unasked.")
         if chosen is not _OFFERS[0]:
@@ -108,9 +111,9 @@ def _entries(turn: Turn) -> Iterator[events.Event | Bundle]:
     return (what for _, what in unpack(msgspec.json.decode(turn.events)))
 
 
-def _find_befores(turns: list[Turn]) -> dict[str, str | None]:
+def _find_befores(turns: list[Turn], nows: dict[str, str | None]) -> dict[str, str | None]:
     """Each file's text before its first change, as the tools told it; `None` where it did not exist."""
-    befores: dict[str, str | None] = {}
+    edits: dict[str, list[dict[str, Any]]] = {}
     for turn in turns:
         started: dict[str, events.ToolStarted] = {}
         for what in _entries(turn):
@@ -118,27 +121,51 @@ def _find_befores(turns: list[Turn]) -> dict[str, str | None]:
                 started[what.tool_use_id] = what
             elif isinstance(what, events.ToolFinished) and isinstance(what.result, dict):
                 call = started.get(what.tool_use_id)
-                path = changed_file(call) if call is not None else None
-                before = _before(what.result)
-                if path is not None and before is not _UNKNOWN and path not in befores:
-                    befores[path] = before  # type: ignore[assignment]  # text or None
-    return befores
+                path = changed_file(call) if call is not None and call.parent is None else None
+                if path is not None:
+                    edits.setdefault(path, []).append(what.result)
+    befores = {path: _before(results, nows.get(path)) for path, results in edits.items()}
+    return {path: before for path, before in befores.items() if before is not _UNKNOWN}  # type: ignore[misc]
 
 
 _UNKNOWN = object()
 
 
-def _before(result: dict[str, Any]) -> object:
-    if result.get("type") == "create":
+def _before(results: list[dict[str, Any]], now: str | None) -> object:
+    first = results[0]
+    if first.get("type") == "create":
         return None
-    before = result.get("originalFile")
-    return before if isinstance(before, str) else _UNKNOWN
+    before = first.get("originalFile")
+    if isinstance(before, str):
+        return before
+    # A long file is not kept whole. What each edit changed is, so they are taken back one by one.
+    text: object = _UNKNOWN if now is None else now
+    for result in reversed(results):
+        hunks = result.get("structuredPatch")
+        text = _take_back(text, hunks) if isinstance(text, str) and isinstance(hunks, list) else _UNKNOWN
+    return text
+
+
+def _take_back(text: str, hunks: list[Any]) -> object:
+    """The text before an edit; unknown where it is not what the edit left."""
+    lines = text.split("\n")
+    try:
+        for hunk in reversed(hunks):
+            changes = [str(line) for line in hunk["lines"]]
+            left = [line[1:] for line in changes if line[:1] in (" ", "+")]
+            start = int(hunk["newStart"]) - 1
+            if any(line[:1] == "\\" for line in changes) or lines[start : start + len(left)] != left:
+                return _UNKNOWN
+            lines[start : start + len(left)] = [line[1:] for line in changes if line[:1] in (" ", "-")]
+    except (LookupError, TypeError, ValueError):
+        return _UNKNOWN
+    return "\n".join(lines)
 
 
 def _commands(turn: Turn) -> list[str]:
     """Those that ran, and the edits of agents, for which Claude Code keeps no checkpoint (2.1.326)."""
     started: dict[str, str] = {}
-    ran = []
+    ran = [] if turn.events != msgspec.Raw(b"[]") else [name for name in turn.tools if name in _SUBJECTS]  # `keep`
     for what in _entries(turn):
         if isinstance(what, events.ToolStarted):
             subject = what.input.get(_SUBJECTS.get(what.name, ""))
@@ -176,12 +203,16 @@ def _keep_aside(files: list[str], folder: Path) -> Path | None:
     if not there:
         return None
     try:
+        number, plain = 2, aside
+        while aside.exists():
+            aside, number = plain.with_name(f"{plain.name}-{number}"), number + 1
+        aside.mkdir(parents=True, mode=0o700)
         if sum(path.stat().st_size for path in there) > _LARGEST_KEPT:
             raise UsageError(f"What the files hold now is too large to be kept aside ({_LARGEST_KEPT >> 20} MiB).")
         for path in there:
             inside = path.relative_to(folder) if path.is_relative_to(folder) else Path(*path.parts[1:])
             target = aside / inside
-            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
             target.chmod(0o600)
     except OSError as error:

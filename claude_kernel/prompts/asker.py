@@ -91,8 +91,8 @@ class Asker:
         asking = _Asking(question, scene, compose_thing(question, scene, before).render(), place)
         try:
             decided = await self._decide(asking, cards=has_places)
-        except asyncio.CancelledError:
-            place.settle(render_withdrawn(question, scene))
+        except asyncio.CancelledError as cancelled:
+            place.settle(render_withdrawn(question, scene, way_out="".join(map(str, cancelled.args))))
             raise
         if decided is None:
             decision = refuse_unattended(question, scene)
