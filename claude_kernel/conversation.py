@@ -143,6 +143,8 @@ class Conversation:
         self._scene = Scene(project=str(self.folder))
         self._rule_kept = False
         self._asking: set[asyncio.Future[Decision]] = set()
+        self._handed: set[asyncio.Future[Decision]] = set()
+        """Those that were taken back because their turn moves."""
         self._calls: dict[str, tuple[ToolCall, Screen]] = {}
         self._news: list[Bundle] = []
         self._told: set[str] = set()
@@ -237,6 +239,7 @@ class Conversation:
             self._moving = True
             self._taken_up.clear()
             self._shown.on_record = _forget  # that a question moves with its turn is no part of the turn
+            self._handed |= self._asking  # also where the turn is taken up before they have noticed
             for asking in self._asking:
                 asking.cancel(_ELSEWHERE)
             self.session.interject(_Moved())
@@ -413,7 +416,7 @@ class Conversation:
             shown.waiting(True)
             try:
                 await asyncio.wait({asking})
-                if asking.cancelled() and self._moving:
+                if asking in self._handed:
                     continue
                 decision = Deny(reason="The user stopped the cell.") if asking.cancelled() else asking.result()
                 self._rule_kept = self._rule_kept or _keeps_a_rule(decision)
@@ -421,6 +424,7 @@ class Conversation:
             finally:
                 asking.cancel()
                 self._asking.discard(asking)
+                self._handed.discard(asking)
                 shown.waiting(bool(self._asking))
 
     async def choose(
@@ -441,6 +445,7 @@ class Conversation:
         finally:
             asking.cancel()
             self._asking.discard(asking)
+            self._handed.discard(asking)
 
     # --- steering -------------------------------------------------------------------------------------------------
 
