@@ -21,9 +21,10 @@ from claude_kernel.prompts.offers import Offer
 from claude_kernel.protocol import Allow, events
 from claude_kernel.recording import unpack
 from claude_kernel.render import Bundle, render_notice, render_record
+from claude_kernel.render.bundle import Part, publish
 from claude_kernel.render.changes import render_changes
 from claude_kernel.render.cut import count_of
-from claude_kernel.render.visible import one_line
+from claude_kernel.render.visible import exact_html, exact_text, one_line
 from claude_kernel.reply import changed_file
 from claude_kernel.trust import own_folder
 
@@ -57,9 +58,7 @@ async def undo(talk: Conversation, rest: list[str], desk: Desk) -> str:
     if commands:
         desk.notice(render_notice(" ".join(_told(commands)).replace("`", "")))
     if not sure:
-        later = len(since) - 1
-        also = f", and with it what {count_of(later, 'later cell')} and you changed in them" if later else ""
-        asked = render_notice(f"Put {count_of(len(files), 'file')} back to what they were before this cell{also}?")
+        asked = _question(turn, len(files), len(since) - 1, own=bool(desk.cell) and turn.cell == desk.cell)
         try:
             chosen = await talk.choose(asked, _OFFERS, desk, lambda offer: _record(offer, len(files)))
         except Stopped as stopped:
@@ -74,6 +73,16 @@ async def undo(talk: Conversation, rest: list[str], desk: Desk) -> str:
     except CliRefused as refused:
         raise UsageError(f"Nothing was put back: {refused}") from refused
     return _report(files, talk.folder, aside)
+
+
+def _question(turn: Turn, files: int, later: int, *, own: bool) -> Bundle:
+    """`later`: how many prompts came after it. `own`: it is asked in the very cell that it is about."""
+    prompt = one_line(turn.prompt, 60)
+    cell = "this cell" if own else f"“{prompt}”" if prompt else "that cell"
+    sentence = f"Put {count_of(files, 'file')} back to what {'it was' if files == 1 else 'they were'} before {cell}?"
+    also = f"With it goes what {count_of(later, 'later prompt')} and you changed there since." if later else ""
+    html = f"<p><b>{exact_html(sentence)}</b></p>" + (f'<p class="d">{also}</p>' if also else "")
+    return publish(Part(html, "\n".join(filter(None, [exact_text(sentence), also]))))
 
 
 def _chosen(talk: Conversation, rest: list[str], cell: str) -> int:
@@ -234,5 +243,5 @@ def _report(files: list[str], folder: Path, aside: Path | None) -> str:
 
 def _record(offer: Offer | None, count: int) -> Bundle:
     if offer is _OFFERS[0]:
-        return render_record("Undo", f"{count_of(count, 'file')}")
+        return render_record("Undo", count_of(count, "file"))
     return render_notice("Nothing was put back.")

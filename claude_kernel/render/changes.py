@@ -22,15 +22,15 @@ def render_changes(files: Iterable[tuple[str, bool, str | None, str | None]], *,
     rows = list(files)
     parts = []
     for path, known, before, now in rows:
-        subject, notes, body = view.path(path), list[Note](), EMPTY
+        subject, notes, title, body = view.path(path), list[Note](), "Changed", EMPTY
         if not known or (now is None and before is None):
             body = compose_quiet("What changed in it cannot be shown; it is put back all the same.")
         elif before is None:
-            notes, body = [("new", "ok")], compose_quiet("It did not exist before: it would be removed.")
+            title, body = "Added", compose_quiet("It did not exist before: it would be removed.")
         else:
             diff = compare_texts(before, now or "", numbered=True)
             notes = [(f"+{diff.added:,}", "ok"), (f"−{diff.removed:,}", "no")]
             body = compose_diff(diff, language_of(path), _ROOM)
-        title = "Deleted" if known and before is not None and now is None else "Changed"
+            title = "Deleted" if now is None else "Changed"
         parts.append(compose_row(title, subject, notes, body, opened=len(rows) <= _OPENED, plain=body))
     return publish(join_parts(parts))
