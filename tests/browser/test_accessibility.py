@@ -208,6 +208,32 @@ def test_permission_and_plan_cards_are_accessible_and_so_are_their_records(
     assert_accessible(claude_notebook)
 
 
+def test_what_is_said_of_the_conversation_is_accessible(
+    claude_notebook: NotebookPage, project: Path, cli_home: Path
+) -> None:
+    """The resume card, an undo with its card and record, notices, the tables of cost, sessions and context."""
+    (cli_home / ".claude" / "settings.json").write_text(json.dumps({"permissions": {"allow": ["Write"]}}))
+    write = call("Write", file_path=str(project / "new.py"), content=MODULE)
+    tables = ["%claude cost", "%claude sessions", "%claude context"]
+    cells = ["say:one", write, "%claude undo", *tables, "%claude budget 0.001\nsay:no more"]
+    claude_notebook.open("memory.ipynb", cells)
+    claude_notebook.run(0)
+    claude_notebook.wait_idle()
+    claude_notebook.restart()
+    for index, answer in ((1, "Go on with it"), (2, "Put them back")):
+        claude_notebook.run(index)
+        claude_notebook.wait_for_output(index, selector=".ck-ask")
+        assert_accessible(claude_notebook)
+        press(claude_notebook, index, answer)
+        claude_notebook.wait_idle()
+    for index in (0, 3, 4, 5, 6):
+        claude_notebook.run(index)
+        claude_notebook.wait_idle()
+    expect(claude_notebook.panel.locator(".tb")).to_have_count(4)
+    expect(claude_notebook.output(6).locator(".trouble")).to_be_visible()
+    assert_accessible(claude_notebook)
+
+
 def test_a_form_is_accessible_empty_filled_in_and_answered(claude_notebook: NotebookPage) -> None:
     claude_notebook.open("form.ipynb", [call("AskUserQuestion", questions=[ROWS, FORMATS])])
     claude_notebook.run(0)

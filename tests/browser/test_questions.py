@@ -257,7 +257,7 @@ def test_restart_during_a_question_leaves_no_process_and_does_nothing(
     assert "No longer asked" in said
     claude_notebook.screenshot("restarted")
     claude_notebook.run(1)
-    claude_notebook.widget_button("Go on with it").click()
+    press(claude_notebook, "Go on with it", 1)
     claude_notebook.wait_for_output(1, "after")
     assert not before & clis_in(project)
     assert not (project / "restarted.txt").exists()

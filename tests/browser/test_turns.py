@@ -184,6 +184,7 @@ def test_restart_save_and_reload_lose_nothing(claude_notebook: NotebookPage) -> 
     claude_notebook.wait_for_output(0, "kept words")
     claude_notebook.wait_idle()
     claude_notebook.restart()
+    claude_notebook.write(1, "%claude resume\nsay:after the restart")
     claude_notebook.run(1)
     claude_notebook.widget_button("Go on with it").click()
     claude_notebook.wait_for_output(1, "after the restart")

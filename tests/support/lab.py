@@ -291,6 +291,8 @@ _COUNT_COMMANDS = """() => {
 _SESSION = "window.jupyterapp?.shell?.currentWidget?.context?.sessionContext"
 _OPENED = f"""() => {_SESSION}?.isReady && {_SESSION}.session?.kernel?.status === 'idle'
   && window.jupyterapp.shell.currentWidget.context.isReady"""
+_CONNECTED = f"""() => {_SESSION}?.session?.kernel?.connectionStatus === 'connected'
+  && window.jupyterapp.shell.currentWidget.context.isReady"""
 _IDLE = f"""() => {_SESSION}?.session?.kernel?.status === 'idle'
   && !Object.entries(window.labPending).some(([id, count]) => count > 0 && id.startsWith('notebook:'))
   && window.jupyterapp.shell.currentWidget.content.widgets.every(cell => cell.model.executionState !== 'running')"""
@@ -303,11 +305,15 @@ class NotebookPage:
 
     def __init__(self, lab: LabServer, page: Page, folder: Path) -> None:
         self.lab = lab
-        self.page = page
         self.folder = folder
         self.path = folder
         self.console_errors: list[str] = []
         self.page_errors: list[str] = []
+        self.use_page(page)
+
+    def use_page(self, page: Page) -> None:
+        """Look at the notebook through this page from now on."""
+        self.page = page
         page.set_default_timeout(PAGE_SECONDS * 1000)
         page.on("console", self._record_console)
         page.on("pageerror", lambda error: self._record_page_error(error.message))
@@ -343,9 +349,12 @@ class NotebookPage:
             self.attach()
         return self
 
-    def attach(self, timeout_seconds: float = PAGE_SECONDS) -> None:
-        """Wait until the notebook on the page has an idle kernel."""
-        self._wait(_OPENED, timeout_seconds, "the notebook did not open with an idle kernel")
+    def attach(self, timeout_seconds: float = PAGE_SECONDS, *, busy: bool = False) -> None:
+        """Wait until the notebook on the page has a kernel: an idle one, or with `busy` in whatever state."""
+        if busy:
+            self._wait(_CONNECTED, timeout_seconds, "the notebook did not open with a kernel")
+        else:
+            self._wait(_OPENED, timeout_seconds, "the notebook did not open with an idle kernel")
         self.page.evaluate(_COUNT_COMMANDS)
         self.path = self.lab.root / self.page.evaluate("window.jupyterapp.shell.currentWidget.context.path")
 
