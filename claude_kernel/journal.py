@@ -7,11 +7,14 @@ that cannot be read is passed over; a disk that cannot be written costs the memo
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import logging
 import os
 import re
+import shutil
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,7 +22,6 @@ from typing import Any
 
 import msgspec
 
-from claude_kernel.protocol import events
 from claude_kernel.trust import own_folder
 
 log = logging.getLogger("claude_kernel.journal")
@@ -225,11 +227,6 @@ _TAKE: dict[type[Line], Any] = {
 }
 
 
-def paid(usage: events.Usage) -> dict[str, Any]:
-    """The fields that every line which costs something has."""
-    return {"cost_usd": usage.cost_usd, "by_model": usage.by_model}
-
-
 # --- where it lies --------------------------------------------------------------------------------------------------
 
 
@@ -239,6 +236,17 @@ def open_journal(notebook: Path | None, folder: Path, name: str, environ: Mappin
     key = f"{notebook}\0{name}" if notebook is not None else uuid.uuid4().hex
     file = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:32] + ".jsonl"
     return Journal(journals_folder(environ) / file, book)
+
+
+def forget_old(days: int, environ: Mapping[str, str] | None = None) -> None:
+    """Journals to which nothing was added for so long, and what undos had kept aside. 0: nothing is forgotten."""
+    if days <= 0:
+        return
+    own, limit = own_folder(environ) / "claude-kernel", time.time() - 86_400 * days
+    for path in (*own.glob("notebooks/*.jsonl"), *own.glob("undone/*")):
+        with contextlib.suppress(OSError):
+            if path.lstat().st_mtime < limit:
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def journals_folder(environ: Mapping[str, str] | None = None) -> Path:

@@ -20,7 +20,7 @@ from traitlets.config.loader import ConfigFileNotFound, JSONFileConfigLoader, La
 
 from claude_kernel.cli import EFFORTS, MODES, Options
 from claude_kernel.conversation import Conversation, Setting
-from claude_kernel.journal import open_journal
+from claude_kernel.journal import forget_old, open_journal
 from claude_kernel.memory import Habits
 from claude_kernel.past import find_notebook
 from claude_kernel.prompts import WAYS
@@ -65,6 +65,9 @@ class ClaudeSettings(Configurable):
         "all",
         help="What is kept of a conversation for after a restart, in your own folder.",
     ).tag(config=True)
+    keep_days = CInt(90, min=0, help="For how many days after the last prompt that is kept. 0: for ever.").tag(
+        config=True
+    )
     dialect = Enum(tuple(DIALECTS), "direct", help="How messages to the CLI are written.").tag(config=True)
 
     def options(self) -> Options:
@@ -87,6 +90,7 @@ class ClaudeSettings(Configurable):
         options = self.options()
         notebook = find_notebook()
         kept = self.keep != "nothing"
+        forget_old(self.keep_days)
         journal = open_journal(notebook, Path(options.cwd), name) if kept else None
         return Conversation(options, habits=self.habits(), journal=journal, notebook=notebook, **faces)
 

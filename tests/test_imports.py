@@ -33,7 +33,7 @@ NARROW = {
     "screen": {"paper", "pieces", "protocol", "render"},
     "console": {"paper", "protocol", "render"},
     "cells": set(),
-    "journal": {"protocol", "trust"},
+    "journal": {"trust"},
     "recording": {"protocol", "render"},
     "demo": set(),
     "trust": set(),

@@ -186,7 +186,6 @@ def test_restart_save_and_reload_lose_nothing(claude_notebook: NotebookPage) -> 
     claude_notebook.restart()
     claude_notebook.write(1, "%claude resume\nsay:after the restart")
     claude_notebook.run(1)
-    claude_notebook.widget_button("Go on with it").click()
     claude_notebook.wait_for_output(1, "after the restart")
     claude_notebook.wait_idle()
     saved = claude_notebook.save()
