@@ -617,6 +617,13 @@ def test_text_that_is_half_markup_costs_little_more_than_what_the_notebook_keeps
     assert paper.sent_bytes <= 1.06 * paper.saved_bytes
 
 
+def test_text_that_comes_all_at_once_is_sent_hardly_more_than_once() -> None:
+    for text in (prose(40_000), big_text(40_000)):
+        paper = play(said(text, 25))
+        assert paper.sent_bytes <= 1.05 * paper.saved_bytes
+        assert len(paper.sent) <= 3 * len(paper.outputs)
+
+
 def test_the_cost_grows_with_the_text_and_no_faster() -> None:
     costs = [streamed(prose(size), 50).sent_bytes for size in (20_000, 80_000, 320_000)]
     for small, large in itertools.pairwise(costs):
