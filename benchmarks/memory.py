@@ -45,7 +45,7 @@ def measure_long_conversation(effort: Effort) -> Iterator[Row]:
                     lambda: run_prompt(young, prompt).seconds,
                 )
     details = {"turns": turns, "seconds": {"old": late, "young": early}, "grown_mib": grown}
-    yield Row(f"Memory after {turns:,} turns, more than", "after 10 turns", grown, "MB", 20, details=details)
+    yield Row(f"Memory that {turns:,} turns add", "after 10 turns", grown, "MB", 20, details=details)
     what = f"Time of a turn after {turns:,} turns"
     yield Row(what, "in a kernel after 10 turns", ratio(late, early), "×", 1.1, details=details)
 
@@ -67,7 +67,7 @@ def measure_many_kernels(effort: Effort) -> Iterator[Row]:
     more = (statistics.mean(ours) - statistics.mean(stock)) / MIB
     means = {"ours": statistics.mean(ours) / MIB, "stock": statistics.mean(stock) / MIB}
     details = {"kernels": count, "mean_mib": means}
-    what = f"Memory of each of {count} kernels with a running turn, more than"
+    what = f"Memory that each of {count} kernels in a turn adds"
     yield Row(what, "a stock kernel", more, "MB", 20, details=details)
 
 

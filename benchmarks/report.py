@@ -8,6 +8,7 @@ import math
 import os
 import platform
 import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
@@ -99,6 +100,7 @@ text { font: 13px system-ui, sans-serif; fill: #24292f }
 def chart(rows: Sequence[Row]) -> str:
     """How far each row is from its target: the line in the middle is the target, to the right is better."""
     shown = [row for row in rows if row.target]
+    names = Counter(row.what for row in shown)
     height = 44 + _LINE * len(shown)
     left, right = _LABEL + 10, _WIDTH - _NUMBER
     middle, reach = (left + right) / 2, (right - left) / 2
@@ -113,7 +115,8 @@ def chart(rows: Sequence[Row]) -> str:
         x = middle + reach * max(-1.0, min(1.0, _tens_better(row)))
         start, width = min(x, middle), max(abs(x - middle), 1.0)
         kind = "reached" if row.reached else "missed"
-        label = escape(row.what.replace("`", ""))
+        told = f"{row.what} / {row.against}" if names[row.what] > 1 else row.what
+        label = escape(told.replace("`", ""))
         parts += [
             f'<text x="{_LABEL}" y="{y + _BAR}" class="number">{label}</text>',
             f'<rect class="{kind}" x="{start:.1f}" y="{y + 1}" width="{width:.1f}" height="{_BAR}" rx="2"/>',

@@ -34,7 +34,7 @@ class Row:
     @property
     def wanted(self) -> str:
         if self.target is None:
-            return "none set"
+            return ""
         return f"at {'least' if self.at_least else 'most'} {_amount(self.target, self.unit)}"
 
 

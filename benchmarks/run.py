@@ -85,7 +85,7 @@ def measure(names: Sequence[str], effort: Effort) -> tuple[list[Row], list[Missi
             with at_most(LONGEST_SECONDS), kernels_warn_into(LOG):
                 for row in FAMILIES[name](effort):
                     rows.append(row)
-                    print(f"  {row.what}: {row.measured} ({row.wanted})", flush=True)
+                    print(f"  {row.what}: {row.measured} ({row.wanted or 'no target'})", flush=True)
         except Exception as error:  # one family that cannot run costs its own rows only
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             missing.append(Missing(name, reason))
