@@ -151,7 +151,7 @@ def _pack(when: float, what: ev.Event | Bundle, longest: int, clean: Clean) -> d
     fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(type(what)):
         value = msgspec.to_builtins(getattr(what, field.name))
-        if field.required or value not in (None, "", [], {}, False):
+        if field.required or (value is not False and value not in (None, "", [], (), {})):
             fields[field.name] = clean(value) if said and isinstance(value, str) else _cut(value, longest, clean)
     return row | {"e": type(what).__name__} | fields
 
@@ -167,7 +167,7 @@ def _cut(value: Any, longest: int, clean: Clean) -> Any:
         if "media_type" in value and isinstance(value.get("data"), str):
             return value if len(value["data"]) <= _IMAGE_TIMES * longest else {**value, "data": ""}
         return {key: _cut(each, longest, clean) for key, each in value.items() if not _is_cut_file(key, each, longest)}
-    return [_cut(each, longest, clean) for each in value] if isinstance(value, list) else value
+    return [_cut(each, longest, clean) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _is_cut_file(key: object, value: object, longest: int) -> bool:

@@ -44,7 +44,11 @@ class Underway:
     def line(self, session_id: str, keep: str) -> Turn:
         """For the journal, as far as it has got."""
         entries = self.recording.entries() if self.ended is not None and keep == "all" else []
-        clean = Privacy().cleaner(os.environ)
+        hide = Privacy().cleaner(os.environ)
+
+        def clean(text: str) -> str:
+            return hide(text).encode("utf-8", "replace").decode()  # a front end may send half a character
+
         started, ended = self.started, self.ended
         usage = ended.usage if ended is not None else events.Usage()
         return Turn(
