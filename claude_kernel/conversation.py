@@ -222,7 +222,7 @@ class Conversation:
             last = self._last
             entries, ended, trouble = last.recording.entries(), last.ended, last.trouble
         else:
-            kept = self.journal.turns[-1]
+            [kept] = self.journal.with_events(self.journal.turns[-1:])
             entries = list(unpack(msgspec.json.decode(kept.events)))
             ended = next((what for _, what in entries if isinstance(what, events.TurnEnded)), None)
             trouble = find_trouble(ended) if ended is not None else None

@@ -27,13 +27,13 @@ def as_markdown(journal: Journal) -> str:
     title = one_line(journal.book.notebook.rpartition("/")[2], 200) or "Conversation"
     total = f", {dollars_text(journal.cost_usd)} in all" if journal.cost_known else ""
     parts = [f"# {title}", f"{len(journal.turns)} prompts{total}. Exported by claude-kernel {__version__}."]
-    for number, turn in enumerate(journal.turns, 1):
+    for number, turn in enumerate(journal.with_events(journal.turns), 1):
         parts += [f"## {number}", _quoted(turn.prompt), *_steps(turn), _footer(turn)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def as_json(journal: Journal) -> str:
-    turns = [_turn(turn) for turn in journal.turns]
+    turns = [_turn(turn) for turn in journal.with_events(journal.turns)]
     whole = {
         "format": "claude-kernel conversation",
         "version": 1,

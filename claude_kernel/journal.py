@@ -16,7 +16,7 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ class Turn(Line, tag="turn"):
     files: tuple[str, ...] = ()
     """What its edits changed."""
     events: msgspec.Raw = _NOTHING
-    """As `recording.pack` made them; left undecoded until somebody wants to see them."""
+    """As `recording.pack` made them. In memory only where there is no file; see `Journal.with_events`."""
 
 
 class Unasked(Line, tag="unasked"):
@@ -122,7 +122,7 @@ class Journal:
         self._begun = False
         for line in read_lines(path) if path is not None else ():
             self._begun = True
-            self._take(line)
+            self._take(_light(line))
 
     @property
     def cost_usd(self) -> float:
@@ -145,9 +145,17 @@ class Journal:
         """All that this notebook held itself."""
         return {turn.session_id for turn in self.all.values()}
 
+    def with_events(self, turns: Sequence[Turn]) -> list[Turn]:
+        """The same turns with what happened in them, which is read again: a thousand turns need not be held for it."""
+        kept = {turn.prompt_id: turn for turn in turns}
+        for line in read_lines(self.path) if self.path is not None else ():
+            if isinstance(line, Turn) and line.prompt_id in kept and line.events != _NOTHING:
+                kept[line.prompt_id] = line
+        return list(kept.values())
+
     def add(self, line: Line) -> None:
-        self._take(line)
         if self.path is None:
+            self._take(line)
             return
         lines = [line] if self._begun else [self.book, line]
         try:
@@ -155,12 +163,14 @@ class Journal:
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             _append(self.path, b"".join(msgspec.json.encode(each) + b"\n" for each in lines))
         except OSError as error:
+            self._take(line)
             log.warning("the journal cannot be written", exc_info=True)
             self.trouble = (
                 f"What is said here is not kept for after a restart: {self.path} cannot be written "
                 f"({error.strerror or error})."
             )
         else:
+            self._take(_light(line))
             self._begun, self.trouble = True, ""
 
     def find_cell(self, cell: str) -> int | None:
@@ -228,6 +238,10 @@ _TAKE: dict[type[Line], Any] = {
 
 
 # --- where it lies --------------------------------------------------------------------------------------------------
+
+
+def _light(line: Line) -> Line:
+    return msgspec.structs.replace(line, events=_NOTHING) if isinstance(line, Turn) else line
 
 
 def open_journal(notebook: Path | None, folder: Path, name: str, environ: Mapping[str, str] | None = None) -> Journal:

@@ -44,7 +44,7 @@ async def undo(talk: Conversation, rest: list[str], desk: Desk) -> str:
     sure, rest = "--yes" in rest, [word for word in rest if word != "--yes"]
     at = _chosen(talk, rest, desk.cell)
     await talk.memory.go_on()
-    turn, since = talk.journal.turns[at], talk.journal.turns[at:]
+    turn, since = talk.journal.turns[at], talk.journal.with_events(talk.journal.turns[at:])
     files = await _find_changes(talk, turn)
     commands = [command for each in since for command in _commands(each)]
     if not files:

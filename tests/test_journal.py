@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from claude_kernel.journal import (
     Turn,
     Unasked,
     Went,
+    forget_old,
     is_session_id,
     journals_of,
     open_journal,
@@ -177,6 +179,33 @@ def test_a_session_id_is_one() -> None:
     assert is_session_id("0b8a5d5e-1f2c-4a57-9d31-52f1f4a4b9a7")
 
 
-def test_events_wait_undecoded(path: Path) -> None:
-    write(path, turn("a", events=msgspec.Raw(b'[{"t":1}]')))
-    assert bytes(Journal(path).turns[0].events) == b'[{"t":1}]'
+def test_events_wait_on_disk_until_they_are_wanted(path: Path) -> None:
+    happened = msgspec.Raw(b'[{"t":1}]')
+    write(path, turn("a"), turn("a", events=happened), turn("b", "a"))
+    journal = Journal(path)
+    journal.add(turn("c", "b", events=happened))
+    assert [bytes(each.events) for each in journal.turns] == [b"[]"] * 3
+    assert [bytes(each.events) for each in journal.with_events(journal.turns)] == [b'[{"t":1}]', b"[]", b'[{"t":1}]']
+
+
+def test_without_a_file_events_are_held(tmp_path: Path) -> None:
+    unwritable = tmp_path / "file"
+    unwritable.write_text("")
+    for journal in (Journal(None), Journal(unwritable / "journal.jsonl")):
+        journal.add(turn("a", events=msgspec.Raw(b'[{"t":1}]')))
+        assert bytes(journal.with_events(journal.turns)[0].events) == b'[{"t":1}]'
+
+
+def test_what_is_old_is_forgotten(tmp_path: Path) -> None:
+    environ = {"CLAUDE_CONFIG_DIR": str(tmp_path)}
+    own = tmp_path / "claude-kernel"
+    for name in ("notebooks/old.jsonl", "notebooks/new.jsonl", "notebooks/old.txt", "undone/2020-01-01/a.txt"):
+        (own / name).parent.mkdir(parents=True, exist_ok=True)
+        (own / name).write_text("x")
+    for name in ("notebooks/old.jsonl", "notebooks/old.txt", "undone/2020-01-01"):
+        os.utime(own / name, (1e9, 1e9))
+    forget_old(0, environ)
+    assert (own / "notebooks/old.jsonl").exists()
+    forget_old(90, environ)
+    assert sorted(path.name for path in own.rglob("*")) == ["new.jsonl", "notebooks", "old.txt", "undone"]
+    forget_old(90, {"CLAUDE_CONFIG_DIR": str(tmp_path / "nowhere")})
