@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -523,3 +525,41 @@ def test_an_undo_puts_back_what_edits_changed_byte_for_byte_and_says_what_it_can
                 await kernel.say("undo 1")
 
     run(scene(), seconds=120)
+
+
+# --- mishaps --------------------------------------------------------------------------------------------------------
+
+
+def test_a_process_that_died_in_a_turn_and_a_cleared_conversation_leave_a_true_journal(
+    kernels: Kernels, messages_api: MessagesApi
+) -> None:
+    async def scene() -> None:
+        async with kernels.start() as kernel:
+            talk = kernel.talk
+            await kernel.run("say:walnut")
+            paper = kernel.page.cell()
+            cell = asyncio.ensure_future(talk.run("slow:200", paper))
+            while "tick 1" not in paper.html:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+            assert talk.session.pid is not None
+            os.kill(talk.session.pid, signal.SIGKILL)
+            assert (await cell).trouble is not None
+            again = kernel.page.cell()
+            await talk.show_last(again)
+            assert "tick 1" in again.plain
+        async with kernels.start(resume="always") as kernel:
+            again = kernel.page.cell()
+            await kernel.talk.show_last(again)
+            assert "tick 1" in again.plain
+            paper, _end = await kernel.run("say:after")
+            assert "(2 prompts" in paper.plain
+            assert knows(messages_api, "walnut", "after") == ["walnut", "after"]
+            await kernel.run("/clear")
+            assert [turn.prompt for turn in kernel.talk.journal.turns] == ["/clear"]
+        async with kernels.start(resume="always") as kernel:
+            paper, _end = await kernel.run("say:cleared")
+            assert "not on this machine" not in paper.plain
+            assert not knows(messages_api, "walnut", "after")
+            assert kernel.talk.journal.turns[-1].prompt == "say:cleared"
+
+    run(scene(), seconds=60)
