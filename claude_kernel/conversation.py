@@ -342,6 +342,8 @@ class Conversation:
 
     def _note(self, event: events.Event, turn: Underway, shown: Shown | None) -> None:
         turn.recording.note(event)
+        if type(event) is events.TextStreamed:  # by far the most frequent, and nobody else's business
+            return
         turn.reply.note(event)
         self._scene.note(event)
         if isinstance(event, events.SessionStarted):
