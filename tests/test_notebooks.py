@@ -15,6 +15,7 @@ from support.tour import NAMES, NOTEBOOKS, copy_notebooks, read, tidy, words
 
 ROOT = Path(__file__).parent.parent
 KERNELS = {
+    "conversation.ipynb": ("claude", "markdown"),
     "live-data.ipynb": ("python3", "python"),
     "permissions-and-questions.ipynb": ("claude", "markdown"),
     "quickstart.ipynb": ("claude", "markdown"),
@@ -74,7 +75,7 @@ def test_the_quickstart_shows_the_same_without_a_browser(tmp_path: Path) -> None
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    made = read(folder / "quickstart.ipynb")
+    made = tidy(read(folder / "quickstart.ipynb"))
     for saved, now in zip(read(NOTEBOOKS / "quickstart.ipynb")["cells"], made["cells"], strict=True):
         if now["cell_type"] == "code":
             assert words(now) == words(saved)

@@ -48,6 +48,7 @@ def fill(placeholder: str, words: str) -> Act:
 CARDS: dict[str, tuple[tuple[Act, ...], ...]] = {
     "write": ((press("Allow once"),),),
     "edit": ((press("Allow once"),),),
+    "undo": ((press("Put them back"),),),
     "run": ((press("Allow once"),),),
     "deny": ((fill("Why not", "I still need it."), press("Deny")),),
     "ask": ((tick("Blue"), tick("A title"), tick("A grid"), press("Answer")),),
@@ -96,9 +97,17 @@ def play(page: NotebookPage, name: str, look: Callable[[str], object] = lambda _
 def tidy(notebook: Json) -> Json:
     """Without what says more of the machine than of the notebook."""
     cells = [{**cell, "metadata": {}} for cell in notebook["cells"]]
+    for cell in cells:
+        if "outputs" in cell:
+            cell["outputs"] = [_anonymous(output) for output in cell["outputs"]]
     language = {"name": notebook["metadata"]["language_info"]["name"]}
     kernel = notebook["metadata"]["kernelspec"]
     return {**notebook, "cells": cells, "metadata": {"kernelspec": kernel, "language_info": language}}
+
+
+def _anonymous(output: Json) -> Json:
+    """Without the names of a conversation that no reader has: the kernel would tell each of them that it is gone."""
+    return {**output, "metadata": {}} if "metadata" in output else output
 
 
 def keep_what_is_true(saved: Json, now: Json) -> Json:
@@ -113,11 +122,13 @@ def keep_what_is_true(saved: Json, now: Json) -> Json:
     return {**now, "cells": cells}
 
 
-# What a step took, when somebody decided, what a conversation is called, and the bytes of a picture.
+# What a step took, when somebody decided, what a conversation is called and how old it is, and a picture's bytes.
 _VARYING = (
     (re.compile(r"\b\d+(\.\d+)? (ms|s|min)\b"), "TIME"),
     (re.compile(r"\b\d\d:\d\d\b"), "CLOCK"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "ID"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d-\d{6}\b"), "WHEN"),
+    (re.compile(r"\bjust now\b|\b\d+ (minute|hour)s? ago\b"), "AGE"),
     (re.compile(r'("image/png": )"[^"]*"'), r'\1"PICTURE"'),
 )
 
