@@ -89,7 +89,7 @@ async def rewind(talk: Conversation, rest: list[str], desk: Desk) -> str:
         await talk.memory.go_on()
         await talk.memory.go_back(count)
         now_last = f" The last one now is {_code(one_line(turns[count - 1].prompt, 60))}." if count else ""
-        return f"{count_of(int(rest[0]), 'prompt')} taken back.{now_last} They are kept: `%claude sessions`."
+        return f"{count_of(int(rest[0]), 'prompt')} taken back.{now_last} What was said is kept: `%claude sessions`."
     before = talk.journal.find_cell(desk.cell)
     if before is None:
         raise UsageError(

@@ -16,6 +16,7 @@ from claude_kernel.tables import table
 
 _BAR = 12
 _EIGHTHS = " ▏▎▍▌▋▊▉"
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _MOST_ROWS = 40
 _NOT_USED = ("free", "buffer")
 
@@ -52,10 +53,10 @@ async def cost(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
 
 def _turn_row(number: int, turn: Turn, most: float, talk: Conversation) -> tuple[str, str, str, str, str]:
     spent = dollars_text(turn.cost_usd) if turn.cost_usd is not None else ""
-    words = one_line(turn.prompt, 48) or "(not kept)"
+    words = one_line(turn.prompt, 40) or "(not kept)"
     held = any(turn is kept for kept in talk.journal.turns)
-    tokens = f"{tokens_text(turn.input_tokens)} in, {tokens_text(turn.output_tokens)} out"
-    about = f"{_code(words)}{'' if held else ' (another branch)'}"
+    tokens = f"{tokens_text(turn.input_tokens)} in, {tokens_text(turn.output_tokens)} out".replace(" ", _NO_BREAK)
+    about = f"{_code(words)}{'' if held else f' (another{_NO_BREAK}branch)'}"
     return (str(number), about, tokens, spent, bar(turn.cost_usd or 0.0, most))
 
 

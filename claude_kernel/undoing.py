@@ -237,8 +237,18 @@ def _report(files: list[str], folder: Path, aside: Path | None) -> str:
     back = [short(path) for path in paths if path.exists()]
     removed = [short(path) for path in paths if not path.exists()]
     told = [f"Put back: {', '.join(back)}." if back else "", f"Removed: {', '.join(removed)}." if removed else ""]
-    told.append(f"What they held is kept in `{aside}`." if aside is not None else "")
+    told.append(
+        f"What {'it' if len(files) == 1 else 'they'} held is kept in `{_from_home(aside)}`."
+        if aside is not None
+        else ""
+    )
     return " ".join(word for word in told if word)
+
+
+def _from_home(path: Path) -> str:
+    """Notebooks are shared: the name of one's home is nobody's business."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def _record(offer: Offer | None, count: int) -> Bundle:
