@@ -44,6 +44,7 @@ _ELSEWHERE = "it is asked again in the cell that shows the turn now"
 _SHOWN_LATER = (events.ToolStarted, events.ToolFinished, events.TaskFinished, events.QuestionAsked)
 """What changes the card of an agent in the background after its cell has ended."""
 
+_STOPPED = "you stopped the cell"
 AskPerson = Callable[[events.Question, Shown, Scene], Awaitable[Decision]]
 
 
@@ -138,6 +139,7 @@ class Conversation:
         self._moving = False
         self._settled = True
         """The running cell has nothing to do but its turn: it may be handed over."""
+        self._stopping = False
         self._taken_up = asyncio.Event()
         self._context = contextvars.copy_context()
         self._scene = Scene(project=str(self.folder))
@@ -319,11 +321,12 @@ class Conversation:
         return CellEnd(trouble, stopped)
 
     async def interrupt(self) -> bool:
+        self._stopping = True
         if self.tools is not None:
             self.tools.runner.stop()
         stopped = await self.session.interrupt()
         for asking in self._asking:  # ours, and those of agents in the background, which the CLI does not withdraw
-            asking.cancel()
+            asking.cancel(_STOPPED)
         return stopped
 
     def prewarm(self) -> None:
@@ -335,6 +338,7 @@ class Conversation:
         await self.session.close()
 
     def _open(self, paper: Paper, *, plain: bool) -> Shown:
+        self._stopping = False
         project = str(self.folder)
         shown: Shown = Console(paper, project=project) if plain else Screen(paper, project=project, calls=self._calls)
         self._shown = shown
@@ -424,7 +428,7 @@ class Conversation:
                 self._rule_kept = self._rule_kept or _keeps_a_rule(decision)
                 return decision
             finally:
-                asking.cancel()
+                asking.cancel(_STOPPED if self._stopping else None)  # the CLI withdraws it before it ends the turn
                 self._asking.discard(asking)
                 self._handed.discard(asking)
                 shown.waiting(bool(self._asking))

@@ -92,7 +92,7 @@ class Asker:
         try:
             decided = await self._decide(asking, cards=has_places)
         except asyncio.CancelledError as cancelled:
-            place.settle(render_withdrawn(question, scene, way_out="".join(map(str, cancelled.args))))
+            place.settle(render_withdrawn(question, scene, reason=str(cancelled)))  # empty where none was given
             raise
         if decided is None:
             decision = refuse_unattended(question, scene)

@@ -69,9 +69,9 @@ def _what(question: events.Question, decision: Allow | None, scene: Scene) -> st
     return subject if question.tool_name in EDITED_PART else f"{question.tool_name} {subject}".strip()
 
 
-def render_withdrawn(question: events.Question, scene: Scene, *, way_out: str = "") -> Bundle:
+def render_withdrawn(question: events.Question, scene: Scene, *, reason: str = "") -> Bundle:
     """The card is gone without an answer: why."""
-    reason = way_out or scene.withdrawn.get(question.id) or "the turn or the kernel was stopped"
+    reason = reason or scene.withdrawn.get(question.id) or "the turn or the kernel was stopped"
     asked = sentence_of(question, scene)
     return render_notice(f"No longer asked ({one_line(reason, 120)}): {asked}. Nothing was allowed. · {_now()}")
 

@@ -161,6 +161,7 @@ def test_a_turn_goes_on_without_its_page_and_is_taken_up_in_another(
     claude_notebook.run(1)
     expect(card(claude_notebook, 1)).to_contain_text("touch made.txt")
     claude_notebook.wait_for_output(1, "First some words.")
+    expect(claude_notebook.output(1)).not_to_contain_text("No longer asked")
     claude_notebook.screenshot("taken-up")
     press(claude_notebook, 1, "Allow once")
     claude_notebook.wait_for_output(1, "And the end.")

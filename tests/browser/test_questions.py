@@ -237,6 +237,7 @@ def test_stop_during_a_question_closes_its_card(claude_notebook: NotebookPage, p
     expect(card(claude_notebook)).to_be_visible()
     claude_notebook.interrupt()
     expect(card(claude_notebook)).to_have_count(0)
+    claude_notebook.wait_for_output(0, "No longer asked (you stopped the cell)")
     claude_notebook.wait_idle()
     claude_notebook.run(1)
     claude_notebook.wait_for_output(1, "still here")
