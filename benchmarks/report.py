@@ -7,7 +7,6 @@ import json
 import math
 import os
 import platform
-import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -131,9 +130,3 @@ def _tens_better(row: Row) -> float:
     target = row.target or 1.0
     better = row.value / target if row.at_least else target / max(row.value, target / 10)
     return math.log10(max(better, 0.1))
-
-
-def commit() -> str:
-    command = ["git", "rev-parse", "--short", "HEAD"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip()

@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
         end_leftovers()
     print(f"\n{report.table(rows, missing)}\n")
     if not given.row and not given.quick:
-        run = report.describe_run() | {"commit": report.commit(), "seconds": f"{time.monotonic() - began:.0f}"}
+        run = report.describe_run() | {"seconds": f"{time.monotonic() - began:.0f}"}
         report.write_results(rows, missing, run)
         report.CHART.write_text(report.chart(rows))
         placed = report.put_into_readme(rows, missing, run)
