@@ -56,7 +56,7 @@ def _turn_row(number: int, turn: Turn, most: float, talk: Conversation) -> tuple
     words = one_line(turn.prompt, 40) or "(not kept)"
     held = any(turn is kept for kept in talk.journal.turns)
     tokens = f"{tokens_text(turn.input_tokens)} in, {tokens_text(turn.output_tokens)} out".replace(" ", _NO_BREAK)
-    about = f"{_code(words)}{'' if held else f' (another{_NO_BREAK}branch)'}"
+    about = f"{_code(words)}{'' if held else ' (another branch)'}"
     return (str(number), about, tokens, spent, bar(turn.cost_usd or 0.0, most))
 
 
