@@ -223,16 +223,19 @@ class Conversation:
         if self._last is not None:
             last = self._last
             entries, ended, trouble = last.recording.entries(), last.ended, last.trouble
+            files = last.reply.files
+            shown.metadata = last.metadata(ended.session_id if ended is not None else "")
         else:
             [kept] = self.journal.with_events(self.journal.turns[-1:])
-            entries = list(unpack(msgspec.json.decode(kept.events)))
+            entries, files = list(unpack(msgspec.json.decode(kept.events))), kept.files
             ended = next((what for _, what in entries if isinstance(what, events.TurnEnded)), None)
             trouble = find_trouble(ended) if ended is not None else None
             if ended is None:
                 entries.append((kept.seconds, render_notice(_NOT_KEPT if kept.outcome else _NEVER_ENDED)))
         stopped = ended is not None and ended.outcome is events.Outcome.INTERRUPTED and trouble is None
         shown.replay(entries, entries[-1][0] if entries else 0.0)
-        shown.finish(ended, last=_cards(trouble), interrupted=stopped, spent_usd=None, changed=0)
+        spent = self.memory.spent
+        shown.finish(ended, last=_cards(trouble), interrupted=stopped, spent_usd=spent, changed=len(files))
         return CellEnd()
 
     def hand_over(self) -> None:

@@ -15,7 +15,6 @@ from claude_kernel.render.visible import one_line
 from claude_kernel.tables import table
 
 _BAR = 12
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _MOST_ROWS = 40
 _NOT_USED = ("free", "buffer")
@@ -106,11 +105,11 @@ def _part_row(part: dict[str, Any], most: int) -> tuple[str, str, str]:
 
 
 def bar(amount: float, most: float) -> str:
-    """In eighths of a character; what is not nothing is seen."""
+    """A line, in halves of a character; what is not nothing is seen."""
     if most <= 0 or amount <= 0:
         return ""
-    eighths = max(round(8 * _BAR * min(amount / most, 1.0)), 1)
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+    halves = max(round(2 * _BAR * min(amount / most, 1.0)), 1)
+    return "━" * (halves // 2) + "╸" * (halves % 2)
 
 
 def _code(text: str) -> str:

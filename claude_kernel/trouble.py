@@ -403,6 +403,8 @@ def trouble_of(error: Exception) -> Trouble:
         return _trouble_of_death(error)
     if advice is _USAGE:  # our own words, and they say what to do
         return Trouble(_USAGE.title, _without_secrets(str(error)), _USAGE.kind)
+    if advice is _BUDGET:  # its figures are what one wants to know
+        return Trouble(_BUDGET.title, f"{error} {_BUDGET.remedy} {_BUDGET.again}", _BUDGET.kind)
     if isinstance(error, TurnFailed):
         advice = _OUTCOMES.get(error.outcome, advice)
     # `CliNotStarted` stands for both; the words are our own (`transport`).
