@@ -63,10 +63,10 @@ def measure_peers(effort: Effort) -> Iterator[Row]:
                 claude_kernel(ours_folder) as ours,
             ):
                 theirs.run(f"%load_ext {peer.extension}")
-                yield from _compare(peer, ours, theirs, folder, effort)
+                yield from _compare(f"{peer.name} {version_of(peer)}", ours, theirs, folder, effort)
 
 
-def _compare(peer: Peer, ours: Client, theirs: Client, folder: Path, effort: Effort) -> Iterator[Row]:
+def _compare(name: str, ours: Client, theirs: Client, folder: Path, effort: Effort) -> Iterator[Row]:
     short = streaming(write_dense(folder, SHORT), pause_ms=PACE_MS)
     _ask(theirs, f"%cc {short}")  # both are warm
     _ask(ours, short)
@@ -75,15 +75,15 @@ def _compare(peer: Peer, ours: Client, theirs: Client, folder: Path, effort: Eff
         lambda: _ask(ours, short).first_seconds,
         lambda: _ask(theirs, f"%cc {short}").first_seconds,
     )
-    details = {"seconds": {"ours": first[0], peer.name: first[1]}}
+    details = {"seconds": {"ours": first[0], name: first[1]}}
     what = "Prompt to the first visible text, 0.8 KB in 0.8 s"
-    yield Row(what, peer.name, ratio(first[0], first[1]), "×", None, details=details)
-    for characters, name in ((SHORT, "0.8 KB"), (LONG, "200 KB")):
+    yield Row(what, name, ratio(first[0], first[1]), "×", None, details=details)
+    for characters, size in ((SHORT, "0.8 KB"), (LONG, "200 KB")):
         prompt = short if characters == SHORT else streaming(write_dense(folder, characters))
         our, their = _ask(ours, prompt), _ask(theirs, f"%cc {prompt}")
-        sizes = {"bytes": {"ours": our.size, peer.name: their.size}}
-        what = f"Bytes to the front end, {name}"
-        yield Row(what, peer.name, our.size / their.size, "×", None, details=sizes)
+        sizes = {"bytes": {"ours": our.size, name: their.size}}
+        what = f"Bytes to the front end, {size}"
+        yield Row(what, name, our.size / their.size, "×", None, details=sizes)
 
 
 def _ask(client: Client, code: str) -> Seen:
@@ -119,6 +119,12 @@ def install(peer: Peer) -> Path:
         (bundled / "claude").unlink(missing_ok=True)
         write_launcher(bundled)
     return python
+
+
+def version_of(peer: Peer) -> str:
+    name = peer.name.replace("-", "_")
+    (described,) = (ENVIRONMENTS / peer.name).glob(f"lib/*/site-packages/{name}-*.dist-info")
+    return described.name.removeprefix(f"{name}-").removesuffix(".dist-info")
 
 
 def find_python(oldest: tuple[int, int]) -> str:

@@ -77,7 +77,7 @@ def put_into_readme(rows: Sequence[Row], missing: Sequence[Missing], run: dict[s
     if not opened or not closed:
         return False
     versions = ", ".join(f"{name} {run[name]}" for name in ("Python", *_PACKAGES))
-    about = f"Measured on {run['date']} ({run['machine']}; {versions})."
+    about = f"× is ours over what it is compared with. Measured on {run['date']} ({run['machine']}; {versions})."
     README.write_text(f"{before}{OPENS}\n{table(rows, missing)}\n\n{about}\n{CLOSES}{after}")
     return True
 
