@@ -173,6 +173,14 @@ class Journal:
             self._take(_light(line))
             self._begun, self.trouble = True, ""
 
+    def put_aside(self) -> Journal:
+        """For another notebook at the same path: a journal of its own. This one is still found by its folder."""
+        if self.path is None:
+            return Journal(None, self.book)
+        with contextlib.suppress(OSError):
+            self.path.rename(self.path.with_name(f"{uuid.uuid4().hex}.jsonl"))
+        return Journal(self.path, self.book)
+
     def find_cell(self, cell: str) -> int | None:
         """Where in the conversation a cell was first run."""
         return next((at for at, turn in enumerate(self.turns) if cell and turn.cell == cell), None)

@@ -118,16 +118,38 @@ def find_past(journal: Journal, notebook: Path | None, folder: Path, *, demo: bo
 def read_session(notebook: Path) -> str:
     """The session that the last answered cell of a saved notebook names, or none."""
     try:
-        if notebook.stat().st_size > _LARGEST_NOTEBOOK:
-            return ""
-        cells = json.loads(notebook.read_bytes())["cells"]
-        for cell in reversed(cells):
+        for cell in reversed(_read_cells(notebook)):
             for told in _metadata(cell):
                 if is_session_id(told.get("session_id")):
                     return str(told["session_id"])
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except _NO_NOTEBOOK:
         return ""
     return ""
+
+
+def is_another(journal: Journal, notebook: Path) -> bool:
+    """Whether the file at this path is not the notebook that the journal is about: `Untitled.ipynb` is many. It was
+    written after the last prompt, and holds none of the cells that asked."""
+    asked = {turn.cell for turn in journal.all.values() if turn.cell}
+    if not asked:
+        return False
+    try:
+        written = notebook.stat().st_mtime
+        names = [cell.get("id") for cell in _read_cells(notebook)]
+    except _NO_NOTEBOOK:
+        return False
+    known = bool(asked.intersection(name for name in names if isinstance(name, str)))
+    nameless = bool(names) and not any(names)  # older notebooks do not keep the ids of their cells
+    return not known and not nameless and written > max(turn.at for turn in journal.all.values())
+
+
+_NO_NOTEBOOK = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+def _read_cells(notebook: Path) -> list[dict[str, Any]]:
+    if notebook.stat().st_size > _LARGEST_NOTEBOOK:
+        raise ValueError("too large to be looked into")
+    return list(json.loads(notebook.read_bytes())["cells"])
 
 
 def _metadata(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:

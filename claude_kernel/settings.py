@@ -22,7 +22,7 @@ from claude_kernel.cli import EFFORTS, MODES, Options
 from claude_kernel.conversation import Conversation, Setting
 from claude_kernel.journal import forget_old, open_journal
 from claude_kernel.memory import Habits
-from claude_kernel.past import find_notebook
+from claude_kernel.past import find_notebook, is_another
 from claude_kernel.prompts import WAYS
 from claude_kernel.protocol.dialects import DIALECTS
 
@@ -92,6 +92,8 @@ class ClaudeSettings(Configurable):
         kept = self.keep != "nothing"
         forget_old(self.keep_days)
         journal = open_journal(notebook, Path(options.cwd), name) if kept else None
+        if journal is not None and notebook is not None and is_another(journal, notebook):
+            journal = journal.put_aside()
         return Conversation(options, habits=self.habits(), journal=journal, notebook=notebook, **faces)
 
 

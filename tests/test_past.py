@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from claude_kernel.journal import Back, Journal, Turn, Went
-from claude_kernel.past import Where, find_notebook, find_past, find_session, read_session
+from claude_kernel.past import Where, find_notebook, find_past, find_session, is_another, read_session
 
 MINE = "0b8a5d5e-1f2c-4a57-9d31-52f1f4a4b9a7"
 OTHER = "11111111-2222-4333-8444-555555555555"
@@ -177,3 +177,38 @@ def test_a_kernel_started_from_within_a_notebook_does_not_take_that_notebooks_pl
     code = f"import subprocess; subprocess.run([{sys.executable!r}, '-c', {ASK!r}, '-f', '/tmp/kernel-' + '2.json'])"
     assert asked([sys.executable, "-c", code], NAMED) == "None"
     assert asked(kernel, NAMED) == "/work/nb.ipynb"
+
+
+@pytest.mark.parametrize(
+    ("cells", "written", "another"),
+    [
+        ([{"id": "x"}], 200, True),
+        ([], 200, True),
+        ([{"id": "x"}, {"id": "asked"}], 200, False),
+        ([{"id": "x"}], 50, False),  # not saved since
+        ([{"source": "old"}], 200, False),  # saved without ids
+        ("no list", 200, False),
+    ],
+)
+def test_a_new_notebook_at_the_path_of_another_is_known_by_its_cells(
+    folder: Path, cells: Any, written: float, another: bool
+) -> None:
+    journal = Journal(folder / "journal.jsonl")
+    journal.add(Turn(prompt_id="a", prompt="say a", session_id=MINE, cell="asked", at=100.0))
+    path = folder / "Untitled.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    os.utime(path, (written, written))
+    assert is_another(journal, path) is another
+    assert not is_another(Journal(None), path)
+    assert not is_another(journal, folder / "missing.ipynb")
+
+
+def test_the_journal_of_the_notebook_that_was_there_before_is_put_aside(folder: Path) -> None:
+    journal = Journal(folder / "journal.jsonl")
+    journal.add(Turn(prompt_id="a", prompt="say a", session_id=MINE))
+    fresh = journal.put_aside()
+    assert (fresh.path, fresh.all, fresh.session_id) == (journal.path, {}, "")
+    fresh.add(Turn(prompt_id="b", prompt="say b", session_id=OTHER))
+    kept = sorted(tuple(Journal(path).all) for path in folder.glob("*.jsonl"))
+    assert kept == [("a",), ("b",)]
+    assert Journal(None).put_aside().path is None
