@@ -20,6 +20,8 @@ from claude_kernel.tables import table
 from claude_kernel.undoing import undo
 from claude_kernel.wirelog import recent_lines
 
+_LOG_CHARACTERS = 18_000
+
 
 async def steer(conversation: Conversation, line: str, desk: Desk, about: str = "") -> str:
     """Carries out one `%claude` line (without the `%claude`) and says what happened. Raises `UsageError`.
@@ -155,8 +157,13 @@ async def _config(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
 
 
 async def _log(_talk: Conversation, _rest: list[str], _desk: Desk) -> str:
-    lines = recent_lines()
-    return "```\n" + ("\n".join(lines).replace("```", "'''") or "nothing yet") + "\n```"
+    """The newest lines, as many as are shown whole: of a longer text the middle would be left out."""
+    lines, room = recent_lines(), _LOG_CHARACTERS
+    first = len(lines)
+    while first and room >= len(lines[first - 1]):
+        first -= 1
+        room -= len(lines[first]) + 1
+    return "```\n" + ("\n".join(lines[first:]).replace("```", "'''") or "nothing yet") + "\n```"
 
 
 async def _help(_talk: Conversation, _rest: list[str], _desk: Desk) -> str:
