@@ -126,7 +126,6 @@ class Conversation:
         self.tools = tools
         self.folder = Path(os.path.abspath(os.path.expanduser(options.cwd)))
         self.last_started: events.SessionStarted | None = None
-        self.last_ended: events.TurnEnded | None = None
         self.last: Reply | None = None
         self.images: list[events.Image] = []
         """Attached to the next prompt."""
@@ -359,7 +358,7 @@ class Conversation:
                 shown.metadata = turn.metadata(self.session.session_id)
             self.journal.add(turn.line(event.session_id, self.memory.habits.keep))
         elif isinstance(event, events.TurnEnded):
-            self.last_ended = turn.ended = event
+            turn.ended = event
         elif isinstance(event, events.ConversationLost | events.ConversationReset):
             turn.after = ""
             self.journal.add(Went(at=time.time()))

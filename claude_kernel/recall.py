@@ -17,7 +17,7 @@ from claude_kernel.render import render_notice
 from claude_kernel.render.cut import count_of
 from claude_kernel.render.figures import age_text, dollars_text
 from claude_kernel.render.visible import one_line
-from claude_kernel.tables import table
+from claude_kernel.tables import code, table
 
 _MOST_LISTED = 30
 
@@ -63,7 +63,7 @@ async def sessions(talk: Conversation, _rest: list[str], _desk: Desk) -> str:
     listed = [
         (
             f"`{session_id}`{' (this one)' if session_id == current else ''}",
-            _code(one_line(first, 60)) if first else "",
+            code(one_line(first, 60)) if first else "",
             age_text(now - at),
             str(count),
             dollars_text(cost) if cost is not None else "",
@@ -88,7 +88,7 @@ async def rewind(talk: Conversation, rest: list[str], desk: Desk) -> str:
         count = len(turns) - int(rest[0])
         await talk.memory.go_on()
         await talk.memory.go_back(count)
-        now_last = f" The last one now is {_code(one_line(turns[count - 1].prompt, 60))}." if count else ""
+        now_last = f" The last one now is {code(one_line(turns[count - 1].prompt, 60))}." if count else ""
         return f"{count_of(int(rest[0]), 'prompt')} taken back.{now_last} What was said is kept: `%claude sessions`."
     before = talk.journal.find_cell(desk.cell)
     if before is None:
@@ -136,7 +136,3 @@ def _free(stem: Path) -> Path:
         free = stem.with_name(f"{stem.name}-{number}")
         number += 1
     return free
-
-
-def _code(text: str) -> str:
-    return f"`` {text} ``" if "`" in text else f"`{text}`"

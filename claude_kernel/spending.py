@@ -12,7 +12,7 @@ from claude_kernel.journal import Budget, Turn
 from claude_kernel.render.cut import count_of
 from claude_kernel.render.figures import dollars_text, tokens_text
 from claude_kernel.render.visible import one_line
-from claude_kernel.tables import table
+from claude_kernel.tables import code, table
 
 _BAR = 12
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -55,7 +55,7 @@ def _turn_row(number: int, turn: Turn, most: float, talk: Conversation) -> tuple
     words = one_line(turn.prompt, 40) or "(not kept)"
     held = any(turn is kept for kept in talk.journal.turns)
     tokens = f"{tokens_text(turn.input_tokens)} in, {tokens_text(turn.output_tokens)} out".replace(" ", _NO_BREAK)
-    about = f"{_code(words)}{'' if held else ' (another branch)'}"
+    about = f"{code(words)}{'' if held else ' (another branch)'}"
     return (str(number), about, tokens, spent, bar(turn.cost_usd or 0.0, most))
 
 
@@ -110,7 +110,3 @@ def bar(amount: float, most: float) -> str:
         return ""
     halves = max(round(2 * _BAR * min(amount / most, 1.0)), 1)
     return "━" * (halves // 2) + "╸" * (halves % 2)
-
-
-def _code(text: str) -> str:
-    return f"`` {text} ``" if "`" in text else f"`{text}`"
